@@ -1,0 +1,78 @@
+"""What a server step is. A round's update is up to four steps, each a pure function of vectors and state, in this order:
+
+    normalise   updates, weights -> updates                       nova
+    optimise    omega, updates, weights, state -> omega, state     average, momentum, adaptive, exp
+    drift       averaged omega, cohort, state -> omega, state     dyn, scaffold, dc, ssg, vra
+    polish      omega, client models, unlabelled data -> omega    df
+
+A step keeps its state in a plain dict of arrays (float64 where it is a running sum), so that a checkpoint needs no code of the method.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fl_config.params import Params
+from fl_strategies.cohort import ClientId, Cohort, Matrix, Population, State, Vector
+
+if TYPE_CHECKING:
+    from fl_strategies.server_side import ServerSide
+
+
+@dataclass(frozen=True)
+class RoundSettings:
+    """The numbers of one round that steps may need."""
+
+    round: int  # t, from 1
+    rounds: int  # T, the planned horizon
+    fraction: float  # p, the nominal participation rate
+    epochs: int
+    batch_size: int
+    lr: float  # eta_t
+    initial_lr: float  # eta_0
+
+
+class ServerStep:
+    """Base of every step; a subclass overrides the stages it takes part in and declares its `Params`."""
+
+    Params: ClassVar[type[Params]] = Params
+
+    def __init__(self, params: Any) -> None:
+        self.params = params
+
+    def init(self, dim: int) -> State:
+        return {}
+
+    def broadcast(self, state: State) -> dict[str, Vector]:
+        """Arrays of length d sent to every client of the round."""
+        return {}
+
+    def scalars(self, state: State, client: ClientId, population: Population, settings: RoundSettings) -> dict[str, float]:
+        """Numbers sent to one client of the round."""
+        return {}
+
+    def normalise(self, cohort: Cohort, weights: NDArray[np.float64]) -> Matrix:
+        return cohort.updates
+
+    def optimise(
+        self, omega: Vector, updates: Matrix, weights: NDArray[np.float64], state: State, settings: RoundSettings
+    ) -> tuple[Vector, State]:
+        raise NotImplementedError(f"{type(self).__name__} is not a server optimiser")
+
+    def drift(
+        self, omega: Vector, averaged: Vector, cohort: Cohort, state: State, settings: RoundSettings
+    ) -> tuple[Vector, State]:
+        """omega is the model that was sent, averaged what the optimiser made of the replies."""
+        return averaged, state
+
+    def polish(self, omega: Vector, cohort: Cohort, sent: Vector, server: ServerSide, settings: RoundSettings) -> Vector:
+        """omega after all other steps; client models are sent + cohort.updates."""
+        return omega
+
+    def metrics(self, state: State) -> dict[str, float]:
+        """Numbers worth recording after the step."""
+        return {}

@@ -1,0 +1,31 @@
+"""What a weighting is: it maps what is known of the replying clients to p with sum 1. The mathematics are pure NumPy or torch functions beside it."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fl_config.params import Params
+from fl_strategies.cohort import Cohort, Vector
+from fl_strategies.server_side import ServerSide
+
+Weights = NDArray[np.float64]
+Metrics = dict[str, Any]
+
+
+class Weighting:
+    """Base of every weighting; `asks` names scalars every client answers in the query, `reports` those it sends with each reply."""
+
+    Params: ClassVar[type[Params]] = Params
+    asks: ClassVar[tuple[str, ...]] = ()
+    reports: ClassVar[tuple[str, ...]] = ()
+    needs_target: ClassVar[bool] = False
+
+    def __init__(self, params: Any) -> None:
+        self.params = params
+
+    def weights(self, cohort: Cohort, sent: Vector, server: ServerSide, round: int) -> tuple[Weights, Metrics]:
+        """p over the cohort (sum 1) and what is worth recording; `sent` is the model that went out, client models are sent + cohort.updates."""
+        raise NotImplementedError
