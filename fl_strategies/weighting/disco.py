@@ -1,0 +1,139 @@
+"""Discrepancy-aware weights: larger for clients with more data and with classes closer to the target.
+
+Ye et al., "FedDisco: Federated Learning with Discrepancy-Aware Collaboration", ICML 2023, eq. (3):
+    p_k = ReLU(n_k - a d_k + b) / sum_m ReLU(n_m - a d_m + b),   n_k = relative size, d_k = discrepancy of client k
+The equation does not say that KL is divided by its sum over the clients at hand, but the authors' numbers need it
+(a = 0.5 would silence almost everybody otherwise), so that is the default; L1, L2 and cosine stay as they are.
+Deviations: all terms at or below 0 fall back to the relative sizes with a warning (the paper leaves this open);
+exact zeros are kept. Everything is recomputed on the round's cohort; `scope=all` computes it once over everybody and
+renormalises on the cohort.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from pydantic import Field, field_validator
+
+from clients.discrepancy import Metric, discrepancy, target_distribution
+from fl_config.params import ConfigError, Params
+from fl_strategies.cohort import ClientId, Cohort, Vector, client_order
+from fl_strategies.server_side import ServerSide
+from fl_strategies.weighting.base import Metrics, Weighting, Weights
+
+__all__ = ["Disco", "DiscoParams", "Normalise", "disco_weights", "discrepancy", "effective_clients"]
+
+Normalise = Literal["auto", "always", "never"]
+
+log = logging.getLogger("fedloom")
+
+
+def disco_weights(
+    sizes: ArrayLike,
+    discrepancies: ArrayLike,
+    a: float = 0.5,
+    b: float = 0.1,
+    metric: Metric | str = "kl",
+    *,
+    normalise: Normalise | str = "auto",
+) -> Weights:
+    """p of eq. (3) from absolute sizes and raw discrepancies; `normalise=auto` divides only KL by its sum."""
+    size = np.asarray(sizes, dtype=np.float64)
+    gap = np.asarray(discrepancies, dtype=np.float64)
+    _check(size, gap, normalise)
+    share = size / size.sum()
+    if normalise == "always" or (normalise == "auto" and metric == "kl"):
+        total = gap.sum()
+        gap = gap / total if total > 0 else np.zeros_like(gap)
+    raw = np.maximum(share - a * gap + b, 0.0)
+    if raw.sum() <= 0:
+        log.warning("Disco left no client with a positive weight (a=%g, b=%g): weighting by size instead.", a, b)
+        return share
+    weights: Weights = raw / raw.sum()
+    return weights
+
+
+def effective_clients(weights: Weights) -> float:
+    """1 / sum p^2: m for equal weights, 1 when a single client counts."""
+    return float(1.0 / np.square(weights).sum())
+
+
+def _check(size: Weights, gap: Weights, normalise: str) -> None:
+    if size.ndim != 1 or size.size == 0 or size.shape != gap.shape:
+        raise ConfigError(
+            f"Disco needs one size and one discrepancy per client, but got shapes {size.shape} and {gap.shape}."
+        )
+    if not np.isfinite(size).all() or (size < 0).any() or size.sum() <= 0:
+        raise ConfigError(f"Disco needs sizes that are not negative and not all 0, but {size.tolist()} was given.")
+    if not np.isfinite(gap).all() or (gap < 0).any():
+        raise ConfigError(f"Disco needs finite discrepancies of at least 0, but {gap.tolist()} was given.")
+    if normalise not in ("auto", "always", "never"):
+        raise ConfigError(f"Disco's normalise is auto, always or never, but {normalise!r} was given.")
+
+
+class DiscoParams(Params):
+    a: float = Field(0.5, ge=0, description="How much the discrepancy counts; 0 leaves (n_k + b) / (1 + m b).")
+    b: float = Field(0.1, description="Added to every client before the ReLU; larger is closer to equal weights.")
+    metric: Metric = Field("kl", description="How a client's classes are compared with the target.")
+    normalise: Normalise = Field(
+        "auto", description="Divide the discrepancies by their sum: auto does so for kl only, always, never."
+    )
+    scope: Literal["round", "all"] = Field(
+        "round", description="Weigh among the round's clients, or once among all and renormalise on the round's."
+    )
+    target: str = Field(
+        "uniform",
+        description="Distribution that clients are compared with: uniform, a comma list of class probabilities, or "
+        "global (the clients' joint distribution; needs a deployment's secure sum).",
+    )
+
+    @field_validator("target")
+    @classmethod
+    def _target_is_readable(cls, text: str) -> str:
+        if text != "global":
+            target_distribution(text)
+        return text
+
+
+class Disco(Weighting):
+    Params: ClassVar[type[Params]] = DiscoParams
+    asks: ClassVar[tuple[str, ...]] = ("discrepancy",)
+
+    def __init__(self, params: Any) -> None:
+        super().__init__(params)
+        target_distribution(params.target)  # 'global' is refused before a run starts
+
+    def weights(self, cohort: Cohort, sent: Vector, server: ServerSide, round: int) -> tuple[Weights, Metrics]:
+        gaps = answered_discrepancies(cohort, cohort.ids)
+        if self.params.scope == "all":
+            weights = self._share_of_all(cohort)
+        else:
+            weights = self._weigh(cohort.sizes, gaps)
+        return weights, {"disco/effective_clients": effective_clients(weights), "disco/discrepancy": gaps.tolist()}
+
+    def _weigh(self, sizes: ArrayLike, gaps: Weights) -> Weights:
+        options = self.params
+        return disco_weights(sizes, gaps, options.a, options.b, options.metric, normalise=options.normalise)
+
+    def _share_of_all(self, cohort: Cohort) -> Weights:
+        everyone = sorted((i for i in cohort.population.sizes if i in cohort.answers), key=client_order)
+        overall = self._weigh([cohort.population.sizes[i] for i in everyone], answered_discrepancies(cohort, everyone))
+        place = {client: row for row, client in enumerate(everyone)}
+        kept: Weights = overall[[place[client] for client in cohort.ids]]
+        if kept.sum() <= 0:
+            log.warning("Disco gives every client of round %d the weight 0: weighting them by size.", cohort.round)
+            return cohort.share
+        return kept / kept.sum()
+
+
+def answered_discrepancies(cohort: Cohort, clients: list[ClientId]) -> Weights:
+    missing = [client for client in clients if "discrepancy" not in cohort.answers.get(client, {})]
+    if missing:
+        raise ConfigError(
+            f"Disco needs the discrepancy of every client, but {', '.join(map(str, missing))} did not send it: "
+            "the recipe must ask for 'discrepancy' in the query before round 1."
+        )
+    return np.array([cohort.answers[client]["discrepancy"] for client in clients], dtype=np.float64)
