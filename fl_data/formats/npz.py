@@ -1,0 +1,129 @@
+"""A user's own arrays in an npz file: which kind of data they are, and labels numbered from 0."""
+
+from __future__ import annotations
+
+import logging
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from fl_data.dataset import DataError, Dataset, Kind, channel_statistics
+
+log = logging.getLogger("fedloom")
+KEYS = ("x_train", "y_train", "x_test", "y_test")
+
+
+def open_npz(path: Path) -> dict[str, np.ndarray]:
+    """Every array of an npz file; objects are refused."""
+    if not path.is_file():
+        raise DataError(f"npz:{path} does not exist; give a file written with numpy.savez.")
+    try:
+        with np.load(path, allow_pickle=False) as content:
+            if not isinstance(content, np.lib.npyio.NpzFile):
+                raise DataError(
+                    f"{path} is a single array, not an npz file; write it with numpy.savez(FILE, x_train=...)."
+                )
+            return {key: content[key] for key in content.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{path} is not a readable npz file of plain arrays ({error}).") from error
+
+
+def arrange(x: np.ndarray, path: Path, key: str) -> tuple[Kind, np.ndarray]:
+    """The kind of the samples and their standard form: images [n, C, H, W], float32 features, int32 tokens."""
+    if x.ndim < 2:
+        raise DataError(f"{path} has {key} of shape {x.shape}; one row a sample was expected.")
+    if x.dtype == np.uint8 and x.ndim > 2:
+        return "image", _channels_first(x, path, key)
+    if x.dtype == np.uint8:
+        return "features", x.astype(np.float32) / np.float32(255)
+    if np.issubdtype(x.dtype, np.floating):
+        features = x.astype(np.float32)
+        if not np.isfinite(features).all():
+            raise DataError(f"{path} has NaN or infinite values in {key}; clean them before training.")
+        return "features", features
+    if np.issubdtype(x.dtype, np.integer) and x.ndim == 2:
+        if x.size and (x.min() < 0 or x.max() >= 2**31):
+            raise DataError(f"{path} has token ids {x.min()}..{x.max()} in {key}; they must be 0 (padding) or more.")
+        return "tokens", x.astype(np.int32)
+    raise DataError(
+        f"{path} has {key} of type {x.dtype} and shape {x.shape}; expected uint8 images, float features or integer token rows."
+    )
+
+
+def _channels_first(x: np.ndarray, path: Path, key: str) -> np.ndarray:
+    if x.ndim == 3:
+        return x[:, None]
+    if x.ndim == 4 and x.shape[1] in (1, 3, 4):
+        return x
+    if x.ndim == 4 and x.shape[3] in (1, 3, 4):
+        return np.ascontiguousarray(x.transpose(0, 3, 1, 2))
+    raise DataError(f"{path} has images of shape {x.shape} in {key}; expected [n, H, W], [n, C, H, W] or [n, H, W, C].")
+
+
+def whole_labels(y: np.ndarray, rows: int, path: Path, key: str) -> np.ndarray:
+    """Labels as int64, one a sample; whole numbers only."""
+    flat = y.reshape(-1) if y.ndim == 2 and y.shape[1] == 1 else y
+    if flat.ndim != 1 or len(flat) != rows:
+        raise DataError(f"{path} has {key} of shape {y.shape} for {rows} samples; one label a sample was expected.")
+    if not (np.issubdtype(flat.dtype, np.integer) or np.issubdtype(flat.dtype, np.floating) or flat.dtype == bool):
+        raise DataError(f"{path} has {key} of type {flat.dtype}; labels must be integers.")
+    labels = flat.astype(np.int64) if np.isfinite(flat).all() else None
+    if labels is None or not np.array_equal(labels, flat):
+        raise DataError(f"{path} has labels in {key} that are not whole numbers.")
+    return labels
+
+
+def read_npz(path: Path) -> Dataset:
+    """The dataset of `npz:FILE`; labels other than 0..C-1 are renumbered in sorted order, the old ones are the names.
+
+    A site that has not seen every class adds the scalar `num_classes` to its file; its labels then keep their numbers.
+    """
+    content = open_npz(path)
+    missing = [key for key in KEYS if key not in content]
+    if missing:
+        raise DataError(
+            f"{path} has no {', '.join(missing)} (it has {', '.join(sorted(content)) or 'nothing'}); "
+            "x_train, y_train, x_test and y_test are expected, the test arrays may be empty."
+        )
+    kind, x_train = arrange(content["x_train"], path, "x_train")
+    y_train = whole_labels(content["y_train"], len(x_train), path, "y_train")
+    if not len(x_train):
+        raise DataError(f"{path} has no training samples.")
+    x_test, y_test = content["x_test"], content["y_test"]
+    if len(x_test):
+        test_kind, x_test = arrange(x_test, path, "x_test")
+        if test_kind != kind or x_test.shape[1:] != x_train.shape[1:]:
+            raise DataError(
+                f"{path} trains on {kind} of shape {x_train.shape[1:]} but tests on {test_kind} of shape {x_test.shape[1:]}."
+            )
+    else:
+        x_test = np.empty((0, *x_train.shape[1:]), dtype=x_train.dtype)
+    y_test = whole_labels(y_test, len(x_test), path, "y_test")
+    names, y_train, y_test = _number(y_train, y_test, content.get("num_classes"), path)
+    mean, std = channel_statistics(x_train) if kind == "image" else (None, None)
+    vocabulary = int(max(x_train.max(initial=0), x_test.max(initial=0))) + 1 if kind == "tokens" else 0
+    return Dataset(
+        f"npz:{path}", kind, x_train, y_train, x_test, y_test,
+        len(names), names, mean, std, flips=False, vocabulary=vocabulary,
+    )  # fmt: skip
+
+
+def _number(
+    y_train: np.ndarray, y_test: np.ndarray, announced: np.ndarray | None, path: Path
+) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
+    values = np.unique(np.concatenate([y_train, y_test]))
+    if announced is not None:
+        classes = int(whole_labels(announced.reshape(-1), 1, path, "num_classes")[0])
+        if values[0] < 0 or values[-1] >= classes:
+            raise DataError(f"{path} has labels {values[0]}..{values[-1]} but announces num_classes={classes}.")
+        return tuple(map(str, range(classes))), y_train, y_test
+    if not np.array_equal(values, np.arange(len(values))):
+        log.warning(
+            "%s has the labels %s; they are renumbered 0..%d in that order (add num_classes to the file to keep them).",
+            path, ", ".join(map(str, values[:10])) + (", ..." if len(values) > 10 else ""), len(values) - 1,
+        )  # fmt: skip
+        y_train, y_test = np.searchsorted(values, y_train), np.searchsorted(values, y_test)
+    return tuple(str(value) for value in values), y_train.astype(np.int64), y_test.astype(np.int64)
