@@ -1,0 +1,187 @@
+"""Reading run folders back: what a finished, a killed or a still running run has written, checked and labelled."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+# Options that change where or how fast a run happens, never its numbers: runs that differ only here are repetitions.
+BOOKKEEPING = frozenset(
+    ("seed", "out", "resume", "config", "engine", "workers", "device", "gpus_per_client", "ray_address", "save_every")
+)
+
+
+class RunFolderError(ValueError):
+    """A run folder that cannot be read; the message is a sentence for the user."""
+
+
+@dataclass
+class RunRecord:
+    """Everything a run folder says; `name` tells the run apart from the others it is shown with."""
+
+    folder: Path
+    config: dict[str, Any]
+    metrics: list[dict[str, Any]]
+    summary: dict[str, Any]
+    partition: dict[str, Any] | None
+    name: str
+
+    @property
+    def strategy(self) -> str:
+        return str(self.summary.get("strategy") or self.config.get("strategy") or self.folder.name)
+
+    @property
+    def seed(self) -> int | None:
+        seed = self.summary.get("seed", self.config.get("seed"))
+        return seed if isinstance(seed, int) else None
+
+    @property
+    def finished(self) -> bool:
+        return bool(self.summary.get("finished", False))
+
+    def series(self, key: str) -> dict[int, float]:
+        """Round to value, for the rounds in which `key` is a finite number."""
+        return {line["round"]: float(line[key]) for line in self.metrics if is_number(line.get(key))}
+
+    def settings(self) -> dict[str, str]:
+        """The configuration with dotted keys and values as text, e.g. `disco.a` to `0.4`."""
+        return dict(_flatten(self.config))
+
+
+@dataclass
+class RunGroup:
+    """Runs of one configuration with different seeds, drawn as one curve in one colour."""
+
+    label: str
+    runs: list[RunRecord]
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and bool(np.isfinite(value))
+
+
+def read_run(folder: Path) -> RunRecord:
+    """Read one run folder; a run without a summary is unfinished, and a half-written last line is left out."""
+    folder = Path(folder)
+    if not (folder / "config.toml").is_file():
+        raise RunFolderError(
+            f"{folder} is not a run folder: it has no config.toml; name a folder that a run has written."
+        )
+    try:
+        config = tomllib.loads((folder / "config.toml").read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise RunFolderError(f"{folder / 'config.toml'} is not valid TOML: {error}.") from error
+    summary = _read_json(folder / "summary.json") or {}
+    partition = _read_json(folder / "partition.json")
+    if partition is not None:
+        _check_partition(partition, folder / "partition.json")
+    run = RunRecord(folder, config, _read_metrics(folder / "metrics.jsonl"), summary, partition, name="")
+    run.name = run.strategy
+    return run
+
+
+def read_runs(folders: Sequence[Path]) -> list[RunRecord]:
+    """Read several run folders and give each a name of its own: its group's label, with the seed where that is shared."""
+    runs = [read_run(folder) for folder in folders]
+    for group in group_runs(runs):
+        for run in group.runs:
+            run.name = group.label if len(group.runs) == 1 else f"{group.label} · seed {run.seed}"
+    return runs
+
+
+def group_runs(runs: Sequence[RunRecord]) -> list[RunGroup]:
+    """Gather runs that differ in their seed only; a repeated seed is not a further sample and gets a group of its own."""
+    gathered: dict[tuple[Any, ...], list[RunRecord]] = {}
+    for run in runs:
+        settings = tuple(sorted(_meaning(run).items()))
+        repetition = 0
+        while any(run.seed == other.seed for other in gathered.get((run.strategy, settings, repetition), [])):
+            repetition += 1
+        gathered.setdefault((run.strategy, settings, repetition), []).append(run)
+    groups = [RunGroup(members[0].strategy, members) for members in gathered.values()]
+    _tell_apart(groups)
+    return groups
+
+
+def _tell_apart(groups: list[RunGroup]) -> None:
+    """Extend equal labels by the settings in which they differ, or by the folder where no setting does."""
+    for label in [label for label, count in Counter(group.label for group in groups).items() if count > 1]:
+        same = [group for group in groups if group.label == label]
+        settings = [_meaning(group.runs[0]) for group in same]
+        keys = sorted({key for one in settings for key in one if len({other.get(key) for other in settings}) > 1})
+        for group, own in zip(same, settings, strict=True):
+            group.label += "".join(f" · {key}={own.get(key, 'unset')}" for key in keys[:3])
+    # Repetitions differ in nothing but their place; folders of one name in two places need the longer path.
+    for place in (lambda folder: folder.name, str):
+        taken = Counter(group.label for group in groups)
+        for group in groups:
+            if taken[group.label] > 1:
+                group.label += f" · {place(group.runs[0].folder)}"
+
+
+def _meaning(run: RunRecord) -> dict[str, str]:
+    return {key: value for key, value in run.settings().items() if key.replace("-", "_") not in BOOKKEEPING}
+
+
+def _flatten(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    pairs: list[tuple[str, str]] = []
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            pairs.extend(_flatten(value, f"{prefix}{key}."))
+        else:
+            pairs.append((f"{prefix}{key}", value if isinstance(value, str) else json.dumps(value, default=str)))
+    return pairs
+
+
+def _read_json(path: Path) -> dict[str, Any] | None:
+    if not path.is_file():
+        return None
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise RunFolderError(f"{path} is not valid JSON: {error}.") from error
+    if not isinstance(content, dict):
+        raise RunFolderError(f"{path} holds a {type(content).__name__}, but a JSON object was expected.")
+    return content
+
+
+def _read_metrics(path: Path) -> list[dict[str, Any]]:
+    if not path.is_file():
+        return []
+    lines = [(number, line) for number, line in enumerate(path.read_bytes().split(b"\n"), 1) if line.strip()]
+    by_round: dict[int, dict[str, Any]] = {}
+    for number, line in lines:
+        try:
+            record = json.loads(line)
+        except ValueError as error:
+            if number == lines[-1][0]:
+                break  # a run that is being written, or was killed, may end in half a line
+            raise RunFolderError(
+                f"{path}, line {number} is not valid JSON: {error}; restore or delete the line."
+            ) from error
+        if not isinstance(record, dict) or type(record.get("round")) is not int:
+            raise RunFolderError(
+                f"{path}, line {number} has no whole number 'round'; every line is an object with one."
+            )
+        by_round[record["round"]] = record  # a resumed run repeats rounds after its checkpoint: the later line counts
+    return [by_round[number] for number in sorted(by_round)]
+
+
+def _check_partition(partition: Mapping[str, Any], path: Path) -> None:
+    missing = [key for key in ("class_names", "client_ids", "counts") if not isinstance(partition.get(key), list)]
+    if missing:
+        raise RunFolderError(f"{path} has no list {missing[0]!r}; class_names, client_ids and counts are expected.")
+    clients, classes = len(partition["client_ids"]), len(partition["class_names"])
+    rows = partition["counts"]
+    if len(rows) != clients or any(not isinstance(row, list) or len(row) != classes for row in rows):
+        raise RunFolderError(f"{path}: counts must be {clients} rows (clients) of {classes} numbers (classes).")
+    target = partition.get("target_counts")
+    if target is not None and (not isinstance(target, list) or len(target) != classes):
+        raise RunFolderError(f"{path}: target_counts must be {classes} numbers, one a class.")
