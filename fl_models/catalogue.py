@@ -31,6 +31,7 @@ MODELS: dict[str, str] = {
 
 _NAMES = tuple(entry.partition(":")[0] for entry in MODELS)
 _RESNETS = ("resnet18", "resnet20")
+_KINDS = ("image", "features", "tokens")
 
 # The model that the papers use for a dataset; where they differ, the one that a CPU can train.
 _PAPERS = {
@@ -77,7 +78,9 @@ def check_model_spec(name: str) -> None:
 def _check_input(base: str, shape: Sequence[int], kind: str, vocabulary: int) -> None:
     if not shape or any(side < 1 for side in shape):
         raise ConfigError(f"An example's shape must be positive sizes, such as (1, 28, 28), but it is {tuple(shape)}.")
-    if (base == "textcnn") != (kind in ("text", "tokens")):
+    if kind not in _KINDS:
+        raise ConfigError(f"Data is of kind {', '.join(_KINDS)}, but {kind!r} was given.")
+    if (base == "textcnn") != (kind == "tokens"):
         wanted = "texts as token ids" if base == "textcnn" else "numbers, not token ids"
         fitting = "mlp:200,200 or lenet" if base == "textcnn" else "textcnn"
         raise ConfigError(f"Model {base!r} reads {wanted}, but the data is of kind {kind!r}: use --model {fitting}.")
@@ -122,8 +125,8 @@ def build(
 ) -> Model:
     """A model on the CPU for examples of `shape`; its weights are a function of the arguments alone.
 
-    `kind` is `image`, `features` or `text`; `vocabulary` counts the tokens of texts; `projection` > 0 puts MOON's
-    projection of that size between body and head.
+    `kind` is `image`, `features` or `tokens`; `vocabulary` is the number of token ids, padding included;
+    `projection` > 0 puts MOON's projection of that size between body and head.
     """
     if num_classes < 2:
         raise ConfigError(f"A classifier needs at least 2 classes, but {num_classes} were given.")
@@ -138,7 +141,7 @@ def build(
 
 def auto(dataset_name: str, kind: str, shape: tuple[int, ...]) -> str:
     """The papers' model for the dataset; for data of one's own, a small model that its kind and shape allow."""
-    if kind in ("text", "tokens"):
+    if kind == "tokens":
         return "textcnn"
     if len(shape) != 3:
         return "mlp:200,200"

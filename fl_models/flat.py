@@ -36,16 +36,23 @@ def state_to_vector(state: Mapping[str, npt.NDArray[np.floating]], names: Sequen
     missing = [name for name in names if name not in state]
     if missing:
         raise ValueError(f"The state lacks the parameter {missing[0]!r} ({len(missing)} of {len(names)} are missing).")
-    return np.concatenate([np.asarray(state[name], dtype=np.float32).reshape(-1) for name in names])
+    # The empty array lets a model part without parameters, such as the body of `linear`, be an empty vector.
+    pieces = [np.asarray(state[name], dtype=np.float32).reshape(-1) for name in names]
+    return np.concatenate([np.zeros(0, dtype=np.float32), *pieces])
 
 
 def vector_to_state(vector: Vector, shapes: Mapping[str, Shape]) -> dict[str, Vector]:
     """A canonical vector as named arrays, which are views into it."""
-    ends = list(accumulate(math.prod(shape) for shape in shapes.values()))
-    if vector.shape != (ends[-1],):
-        raise ValueError(f"The parameters have {ends[-1]} numbers together, but the vector's shape is {vector.shape}.")
-    pieces = np.split(vector, ends[:-1])
-    return {name: piece.reshape(shape) for (name, shape), piece in zip(shapes.items(), pieces, strict=True)}
+    sizes = [math.prod(shape) for shape in shapes.values()]
+    if vector.shape != (sum(sizes),):
+        raise ValueError(
+            f"The parameters have {sum(sizes)} numbers together, but the vector's shape is {vector.shape}."
+        )
+    starts = accumulate(sizes, initial=0)
+    return {
+        name: vector[start : start + size].reshape(shape)
+        for (name, shape), start, size in zip(shapes.items(), starts, sizes, strict=False)
+    }
 
 
 def buffers(model: nn.Module) -> dict[str, npt.NDArray[np.generic]]:
