@@ -231,7 +231,7 @@ def from_hugging_face(entry: Entry, source: Source, scratch: Path) -> Decoded:
         train, test = ([(row[column], int(row["label"])) for row in half] for half in halves)
         return text.tokenise(train, test, classes, int(source.options["length"]))
     side = int(source.options["side"])
-    arrays = []
+    arrays: list[np.ndarray] = []
     for half in halves:
         rows = np.empty((len(half), 3, side, side), dtype=np.uint8)
         for number, row in enumerate(half):

@@ -107,7 +107,8 @@ def _from_images(folder: Path) -> Dataset:
     mean, std = channel_statistics(decoded.x_train)
     # Whether a user's images may be mirrored is not known: text and sides of a body may not.
     return Dataset(
-        f"folder:{folder}", "image", **decoded.arrays(), num_classes=len(decoded.class_names),
+        f"folder:{folder}", "image", decoded.x_train, decoded.y_train, decoded.x_test, decoded.y_test,
+        num_classes=len(decoded.class_names),
         class_names=decoded.class_names, mean=mean, std=std, flips=False,
     )  # fmt: skip
 

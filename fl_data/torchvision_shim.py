@@ -30,7 +30,7 @@ def native_library_loads() -> bool:
     candidates = [path for pattern in ("_C*.so", "_C*.pyd") for path in Path(spec.origin).parent.glob(pattern)]
     for path in candidates:
         try:
-            torch.ops.load_library(str(path))
+            torch.ops.load_library(str(path))  # type: ignore[no-untyped-call]
         except (OSError, ImportError):
             continue
         return True
@@ -41,7 +41,7 @@ def import_torchvision() -> ModuleType:
     """The torchvision module, importable with or without its native library."""
     global _declared
     if _declared is None and not native_library_loads() and not hasattr(torch.ops.torchvision, "nms"):
-        _declared = torch.library.Library("torchvision", "DEF")
+        _declared = torch.library.Library("torchvision", "DEF")  # type: ignore[no-untyped-call]
         for schema in _SCHEMAS:
-            _declared.define(schema)
+            _declared.define(schema)  # type: ignore[no-untyped-call]
     return importlib.import_module("torchvision")

@@ -70,11 +70,11 @@ def _walk(content: bytes) -> Any:
         elif name in _CONSTANTS:
             stack.append(_CONSTANTS[name])
         elif name in ("BINPUT", "LONG_BINPUT", "PUT"):
-            memo[int(argument)] = stack[-1]
+            memo[int(str(argument))] = stack[-1]
         elif name == "MEMOIZE":
             memo[len(memo)] = stack[-1]
         elif name in ("BINGET", "LONG_BINGET", "GET"):
-            stack.append(memo[int(argument)])
+            stack.append(memo[int(str(argument))])
         else:
             _build(name, argument, stack)
     raise ValueError("it ends early")

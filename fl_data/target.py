@@ -1,0 +1,152 @@
+"""What the server evaluates on, and what a client keeps back: `--target` and the held-out split.
+
+Targets (FedSSA, section 5.1): `uniform` is the test set as it is; `skew:CLIENT` follows that client's training labels;
+`imbalanced:RHO` has n_c = n_1 RHO^{-(c-1)/(C-1)} (the printed exponent's sigma is C); `npz:FILE` is a set of the user's.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from pathlib import Path
+
+import numpy as np
+
+from fl_config.params import ConfigError
+from fl_config.seeds import rng
+from fl_data.dataset import DataError, Dataset
+from fl_data.formats.npz import arrange, open_npz, whole_labels
+from fl_data.partition import longtail_indices
+
+_FORMS = {"uniform": "uniform", "skew": "skew:CLIENT", "imbalanced": "imbalanced:RHO", "npz": "npz:FILE"}
+
+
+def check_target_spec(spec: str) -> None:
+    """Raise a sentence unless the spec can be read; whether that client exists is not looked at."""
+    name, _, argument = spec.partition(":")
+    if name not in _FORMS:
+        near = difflib.get_close_matches(name, _FORMS, n=1, cutoff=0.4)
+        hint = f"did you mean {_FORMS[near[0]]}?" if near else f"known are {', '.join(_FORMS.values())}."
+        raise ConfigError(f"--target {spec!r} is unknown; {hint}")
+    if (":" in spec) != (name != "uniform"):
+        raise ConfigError(f"--target {spec!r} has another form than {_FORMS[name]}.")
+    if name == "skew" and not (argument.isascii() and argument.isdigit()):
+        raise ConfigError(f"--target {spec!r}: CLIENT must be a client's number, 0 or more, not {argument!r}.")
+    if name == "imbalanced":
+        _ratio(argument, spec)
+    if name == "npz" and not Path(argument).expanduser().is_file():
+        raise ConfigError(f"--target {spec!r} names no file that exists.")
+
+
+def _ratio(text: str, spec: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value >= 1):
+        raise ConfigError(f"--target {spec!r}: RHO must be a number of 1 or more, not {text!r}.")
+    return value
+
+
+def target_indices(spec: str, dataset: Dataset, client_counts: np.ndarray | None, seed: int) -> np.ndarray:
+    """Sorted indices into the test set for `uniform`, `skew:CLIENT` and `imbalanced:RHO`."""
+    check_target_spec(spec)
+    name, _, argument = spec.partition(":")
+    labels = np.asarray(dataset.y_test).astype(np.int64)
+    if name == "npz":
+        raise ConfigError(f"--target {spec!r} is a set of its own and has no indices into the test set.")
+    if not len(labels):
+        raise DataError(f"The dataset {dataset.name} has no test samples to build the target {spec!r} from.")
+    if name == "uniform":
+        return np.arange(len(labels))
+    generator = rng(seed, "target", spec)
+    if name == "imbalanced":
+        return longtail_indices(labels, dataset.num_classes, _ratio(argument, spec), generator)
+    if client_counts is None or int(argument) >= len(client_counts):
+        there = "none" if client_counts is None else f"0..{len(client_counts) - 1}"
+        raise ConfigError(f"--target {spec!r}: there is no client {argument}; the clients are {there}.")
+    return _skewed(labels, np.asarray(client_counts[int(argument)]), spec, generator)
+
+
+def _skewed(labels: np.ndarray, counts: np.ndarray, spec: str, generator: np.random.Generator) -> np.ndarray:
+    """The largest subset with class proportions as in `counts`; in whole numbers, so that nothing is rounded away twice."""
+    have = np.bincount(labels, minlength=len(counts))
+    shared = [label for label in range(len(counts)) if counts[label] > 0 and have[label] > 0]
+    if not shared:
+        raise ConfigError(f"--target {spec!r}: the test set has no sample of that client's classes.")
+    scarce = min(shared, key=lambda label: have[label] / counts[label])
+    limit, base = int(have[scarce]), int(counts[scarce])
+    kept = []
+    for label in shared:
+        count = int(counts[label]) * limit // base
+        kept.append(generator.permutation(np.flatnonzero(labels == label))[:count])
+    return np.sort(np.concatenate(kept))
+
+
+def target_set(
+    spec: str, dataset: Dataset, client_counts: np.ndarray | None, seed: int
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Samples and labels of the target; an npz target without labels gives None for them."""
+    check_target_spec(spec)
+    if not spec.startswith("npz:"):
+        chosen = target_indices(spec, dataset, client_counts, seed)
+        if len(chosen) == len(dataset.y_test):
+            return dataset.x_test, np.asarray(dataset.y_test)
+        return np.asarray(dataset.x_test[chosen]), np.asarray(dataset.y_test[chosen])
+    path = Path(spec.removeprefix("npz:")).expanduser()
+    content = open_npz(path)
+    x_key, y_key = ("x_test", "y_test") if "x_test" in content else ("x", "y")
+    if x_key not in content:
+        raise DataError(f"{path} has neither x_test nor x (it has {', '.join(sorted(content)) or 'nothing'}).")
+    kind, x = arrange(content[x_key], path, x_key)
+    if kind != dataset.kind or x.shape[1:] != dataset.shape:
+        raise DataError(
+            f"{path} has {kind} of shape {x.shape[1:]}, but {dataset.name} has {dataset.kind} of shape {dataset.shape}."
+        )
+    if not len(x):
+        raise DataError(f"{path} has no samples in {x_key}.")
+    if kind == "tokens" and int(x.max()) >= dataset.vocabulary:
+        raise DataError(f"{path} has the token {x.max()}, but {dataset.name} has {dataset.vocabulary} tokens.")
+    if y_key not in content:
+        return x, None
+    return x, _as_classes(whole_labels(content[y_key], len(x), path, y_key), dataset, path)
+
+
+def _as_classes(labels: np.ndarray, dataset: Dataset, path: Path) -> np.ndarray:
+    """Class numbers; the labels of a renumbered npz dataset are translated by the names it kept."""
+    if dataset.name.startswith("npz:"):
+        number = {int(name): place for place, name in enumerate(dataset.class_names)}
+    else:
+        number = {place: place for place in range(dataset.num_classes)}
+    unknown = sorted(set(labels.tolist()) - set(number))
+    if unknown:
+        raise DataError(
+            f"{path} has the label {unknown[0]}, which is none of the {dataset.num_classes} of {dataset.name}."
+        )
+    return np.array([number[label] for label in labels.tolist()], dtype=np.int64)
+
+
+def held_out_split(
+    indices: np.ndarray, labels: np.ndarray, fraction: float, seed: int, client: int | str
+) -> tuple[np.ndarray, np.ndarray]:
+    """(training, held-out) indices of one client, each class in proportion; one training sample or more stays.
+
+    `labels` are the labels of the whole training set, which `indices` point into.
+    """
+    if not 0 <= fraction < 1:
+        raise ConfigError(f"The held-out fraction must be at least 0 and below 1, not {fraction}.")
+    indices = np.sort(np.asarray(indices, dtype=np.int64))
+    total = min(round(fraction * len(indices)), max(0, len(indices) - 1))
+    if total == 0:
+        return indices, indices[:0]
+    generator = rng(seed, "held-out", client)
+    own = np.asarray(labels)[indices]
+    shuffled = generator.permutation(len(indices))
+    # Place of each sample within its class, as a share: taking the smallest shares takes evenly from every class.
+    rank = np.empty(len(indices))
+    for label in np.unique(own):
+        members = shuffled[own[shuffled] == label]
+        rank[members] = (np.arange(len(members)) + generator.random()) / len(members)
+    held = np.zeros(len(indices), dtype=bool)
+    held[np.argsort(rank, kind="stable")[:total]] = True
+    return indices[~held], indices[held]
