@@ -66,7 +66,8 @@ def _class_shares(counts: ArrayLike) -> Distribution:
     total = given.sum()
     if total == 0:
         raise ConfigError("All class counts are 0: a client without examples has no class distribution, leave it out.")
-    return given / total
+    shares: Distribution = given / total
+    return shares
 
 
 def _checked_target(target: ArrayLike, classes: int) -> Distribution:
@@ -78,9 +79,11 @@ def _checked_target(target: ArrayLike, classes: int) -> Distribution:
         )
     if not np.isfinite(given).all() or (given < 0).any() or abs(given.sum() - 1.0) > UNITY_TOLERANCE:
         raise ConfigError(
-            f"The target distribution must be probabilities with sum 1, but {given.tolist()} was given: divide by the sum."
+            f"The target distribution must be probabilities with sum 1, but {given.tolist()} was given: "
+            "divide it by its sum."
         )
-    return given / given.sum()
+    goal: Distribution = given / given.sum()
+    return goal
 
 
 def _kl(shares: Distribution, goal: Distribution) -> float:

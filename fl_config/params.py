@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -26,3 +28,9 @@ def sentences(error: ValidationError, what: str) -> str:
         given: Any = problem.get("input")
         lines.append(f"{what} {key!r}: {message[0].lower() + message[1:]}, but {given!r} was given.")
     return "\n".join(dict.fromkeys(lines))
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """The end of a sentence about an unknown name: '; did you mean X?', or a full stop."""
+    close = difflib.get_close_matches(name, list(names), n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else "."

@@ -28,6 +28,15 @@ class ServerSide:
     buffers: dict[str, NDArray[np.generic]] = field(default_factory=dict)  # of the global model (BatchNorm)
     state: State = field(default_factory=dict)  # the weighting's own, part of the checkpoint
 
+    @classmethod
+    def nothing(cls) -> ServerSide:
+        """A server without a model or data of its own, which is all that most methods need."""
+
+        def build() -> Model:
+            raise ConfigError("This server has no model of its own: give the strategy a ServerSide.")
+
+        return cls(build, 0, torch.device("cpu"))
+
     def unlabelled(self, who: str) -> Samples:
         if self.target is None:
             raise ConfigError(f"{who} learns on the server's unlabelled target data, but this server has none: give --target or a data set.")

@@ -55,6 +55,10 @@ class ServerStep:
         """Numbers sent to one client of the round."""
         return {}
 
+    def uploads(self) -> tuple[str, ...]:
+        """Names of the vectors of length d that every client must send up beside its model."""
+        return ()
+
     def normalise(self, cohort: Cohort, weights: NDArray[np.float64]) -> Matrix:
         return cohort.updates
 
@@ -71,6 +75,10 @@ class ServerStep:
 
     def polish(self, omega: Vector, cohort: Cohort, sent: Vector, server: ServerSide, settings: RoundSettings) -> Vector:
         """omega after all other steps; client models are sent + cohort.updates."""
+        return omega
+
+    def evaluated(self, omega: Vector, state: State) -> Vector:
+        """The model that is evaluated and saved; training goes on from omega."""
         return omega
 
     def metrics(self, state: State) -> dict[str, float]:

@@ -26,6 +26,22 @@ class Weighting:
     def __init__(self, params: Any) -> None:
         self.params = params
 
+    def ask_arguments(self, name: str) -> dict[str, Any]:
+        """The arguments with which a client computes one of `asks`."""
+        return {}
+
+    def decides(self, round: int) -> bool:
+        """Whether these weights make the model that goes out this round; otherwise the base's own weighting does."""
+        return True
+
+    def customises(self, round: int, last_round: int) -> bool:
+        """Whether the server forms a model of its own after this round, beside the one that goes out."""
+        return False
+
+    def customised(self, cohort: Cohort, sent: Vector, server: ServerSide, round: int) -> tuple[Weights, Metrics]:
+        """The weights of the server's own model."""
+        return self.weights(cohort, sent, server, round)
+
     def weights(self, cohort: Cohort, sent: Vector, server: ServerSide, round: int) -> tuple[Weights, Metrics]:
         """p over the cohort (sum 1) and what is worth recording; `sent` is the model that went out, client models are sent + cohort.updates."""
         raise NotImplementedError

@@ -1,0 +1,256 @@
+"""A federated client: a Flower `NumPyClient` that answers the server's messages with the one training loop.
+
+Everything about the method arrives with the message (objectives, parameters, the round's numbers, the server's extra arrays), so that
+the same client serves every strategy, also Flower's own: without our part of the configuration it trains plain SGD.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
+from flwr.client import NumPyClient
+from numpy.typing import NDArray
+from torch import nn
+
+from clients import personal
+from clients.discrepancy import discrepancy
+from clients.effective_steps import effective_steps
+from clients.objectives import build_objectives, build_optimizer
+from clients.objectives.base import LocalRound
+from clients.state import Memory, RecordMemory
+from clients.training import FrozenModels, LocalSettings, evaluate, train
+from fl_config.params import ConfigError
+from fl_data import Augment, Samples
+from fl_models import Model, wrap
+from fl_models.flat import FlatModel, buffers, load_buffers, shapes, state_to_vector, vector_to_state
+
+ARRAYS, CONFIG, EXTRA, METRICS = "arrays", "config", "extra", "metrics"
+METHOD = "fedloom"  # key of our JSON in the configuration record
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass
+class Task:
+    """A training message, unpacked."""
+
+    arrays: Arrays
+    settings: LocalSettings
+    round: int = 1
+    objectives: Sequence[tuple[str, dict[str, Any]]] = ()
+    optimizer: tuple[str, dict[str, Any]] = ("sgd", {})
+    extra: Arrays = field(default_factory=dict)
+    scalars: dict[str, float] = field(default_factory=dict)
+    report: Sequence[str] = ()
+    acked_round: int = 0
+    saved_round: int = 0
+    topology: str | None = None
+    personal_epochs: int = 0
+
+
+@dataclass
+class Reply:
+    arrays: Arrays
+    metrics: dict[str, float]
+    extra: Arrays = field(default_factory=dict)
+
+
+def task_settings(defaults: LocalSettings, config: Mapping[str, Any]) -> LocalSettings:
+    """The client's own settings, overridden by those of the message."""
+    known = {name: config[key] for name in LocalSettings.__dataclass_fields__ if (key := name.replace("_", "-")) in config}
+    if "lr" in known:
+        known.setdefault("initial_lr", known["lr"])
+    return replace(defaults, **known)
+
+
+class LocalClient(NumPyClient):
+    """One client and its data. `model` may be any nn.Module; ours know their body and head, others are wrapped."""
+
+    def __init__(
+        self,
+        model: nn.Module | FlatModel,
+        data: Samples,
+        num_classes: int,
+        *,
+        client_id: int | str = 0,
+        held_out: Samples | None = None,
+        memory: Memory | None = None,
+        settings: LocalSettings | None = None,
+    ) -> None:
+        if data.y is None:
+            raise ConfigError(f"Client {client_id} has no labels to train on.")
+        if isinstance(model, FlatModel):
+            self.flat = model
+        else:
+            self.flat = FlatModel(model if isinstance(model, Model) else wrap(model))
+        self.data, self.held_out, self.num_classes, self.client_id = data, held_out, num_classes, client_id
+        self.memory = RecordMemory() if memory is None else memory
+        self.settings = settings or LocalSettings()
+        self.counts = torch.bincount(data.y, minlength=num_classes).cpu().numpy()
+
+    @classmethod
+    def on_arrays(
+        cls, model: nn.Module, x: NDArray[Any], y: NDArray[Any], *, client_id: int | str = 0, num_classes: int | None = None, state: RecordDict | None = None
+    ) -> LocalClient:
+        """A client on plain arrays (float features, or images already normalised), remembering in a Flower `context.state`."""
+        classes = int(y.max()) + 1 if num_classes is None else num_classes
+        return cls(model, Samples(x, y), classes, client_id=client_id, memory=RecordMemory(state))
+
+    # What the server may ask
+
+    def answer(self, message: Message) -> Message:
+        """The reply to a train, evaluate or query message."""
+        kind = message.metadata.message_type.split(".")[0]
+        config = _config(message.content)
+        if kind == MessageType.QUERY:
+            return Message(RecordDict({CONFIG: ConfigRecord(self.get_properties(config))}), reply_to=message)
+        arrays = {name: array.numpy() for name, array in message.content[ARRAYS].items()}  # type: ignore[union-attr]
+        if kind == MessageType.EVALUATE:
+            loss, count, metrics = self.score(self._task(arrays, config, message.content))
+            record = MetricRecord({"num-examples": count, "loss": loss, **metrics})
+            return Message(RecordDict({METRICS: record}), reply_to=message)
+        reply = self.train(self._task(arrays, config, message.content))
+        content = RecordDict({ARRAYS: _array_record(reply.arrays), METRICS: MetricRecord(reply.metrics)})
+        if reply.extra:
+            content[EXTRA] = _array_record(reply.extra)
+        return Message(content, reply_to=message)
+
+    def get_properties(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to the query before round 1: who, how many, and the scalars the recipe asks for; never a histogram."""
+        method = json.loads(str(config.get(METHOD, "{}")))
+        known: dict[str, Any] = {
+            "client-id": self.client_id,
+            "num-examples": len(self.data),
+            "num-classes": self.num_classes,
+            "parameters": json.dumps(self.flat.names),
+            "head": json.dumps(self.flat.model.head_names()),
+        }
+        for name, arguments in method.get("asks", {}).items():
+            if name != "discrepancy":
+                raise ConfigError(f"The server asks for {name!r}, which this client does not answer.")
+            known[name] = discrepancy(self.counts, **arguments)
+        return known
+
+    def get_parameters(self, config: Mapping[str, Any]) -> list[NDArray[Any]]:
+        return [value.detach().cpu().numpy() for value in self.flat.model.state_dict().values()]
+
+    def fit(self, parameters: list[NDArray[Any]], config: Mapping[str, Any]) -> tuple[list[NDArray[Any]], int, dict[str, Any]]:
+        reply = self.train(self._task(self._named(parameters), config, RecordDict()))
+        count = int(reply.metrics.pop("num-examples"))
+        return list(reply.arrays.values()), count, reply.metrics
+
+    def evaluate(self, parameters: list[NDArray[Any]], config: Mapping[str, Any]) -> tuple[float, int, dict[str, Any]]:
+        return self.score(self._task(self._named(parameters), config, RecordDict()))
+
+    # How it does it
+
+    def train(self, task: Task) -> Reply:
+        flat = self.flat
+        self.memory.keep({task.acked_round, task.saved_round})
+        private, remembered = self._begin(task)
+        state = {name: flat.to_internal(value) for name, value in remembered.items() if not name.startswith(personal.PREFIX)}
+        augment = None if task.settings.augment == "none" else Augment(task.settings.augment, self.data)
+        frozen = FrozenModels(flat, self.data, cached=augment is None)
+        r = self._local_round(task, task.settings, frozen, state)
+        if "initial_loss" in task.report:
+            r.metrics["initial_loss"] = evaluate(flat.model, self.data, self.num_classes).loss
+        objectives = build_objectives(task.objectives)
+        trainable = personal.trainable_mask(task.topology, flat)
+        loss = train(r, task.settings, objectives, build_optimizer(*task.optimizer), self.client_id, augment, trainable)
+        arrays = self._state_arrays()
+        vectors = {name: flat.to_canonical(value) for name, value in r.state.items()}
+        self.memory.save(task.round, {**vectors, **personal.remember(arrays, private)})
+        metrics = {
+            "num-examples": len(self.data),
+            "train-loss": loss,
+            "steps": r.steps,
+            "local_weight": effective_steps(r.steps, task.settings.momentum),
+            **r.metrics,
+        }
+        shared = {name: value for name, value in arrays.items() if name not in private}
+        return Reply(shared, metrics, {name: flat.to_canonical(value) for name, value in r.reply.items()})
+
+    def score(self, task: Task) -> tuple[float, int, dict[str, Any]]:
+        """Loss and accuracy on the held-out data (on the training data if none is held out), before and after fine-tuning."""
+        self._begin(task)
+        data = self.held_out if self.held_out is not None and len(self.held_out) else self.data
+        before = after = evaluate(self.flat.model, data, self.num_classes)
+        if task.personal_epochs:
+            self._fine_tune(task)
+            after = evaluate(self.flat.model, data, self.num_classes)
+        return after.loss, after.count, {"accuracy": after.accuracy, "accuracy-before": before.accuracy}
+
+    def _fine_tune(self, task: Task) -> None:
+        settings = replace(task.settings, epochs=task.personal_epochs)
+        frozen = FrozenModels(self.flat, self.data, cached=True)
+        train(self._local_round(task, settings, frozen, {}), settings, [], build_optimizer("sgd", {}), self.client_id)
+
+    def _begin(self, task: Task) -> tuple[set[str], Arrays]:
+        """Load the model of the message, completed from memory; returns the private names and what is remembered."""
+        model = self.flat.model
+        private = personal.private_names(task.topology, model.state_dict(), model.head_names())
+        remembered: Arrays = dict(self.memory.load(task.acked_round))
+        self._load(personal.complete(task.arrays, remembered, private))
+        return private, remembered
+
+    def _local_round(self, task: Task, settings: LocalSettings, frozen: FrozenModels, state: dict[str, torch.Tensor]) -> LocalRound:
+        flat = self.flat
+        return LocalRound(
+            round=task.round,
+            flat=flat,
+            anchor=flat.theta.clone(),
+            data=self.data,
+            label_probs=torch.as_tensor(self.counts / self.counts.sum(), dtype=torch.float32, device=flat.theta.device),
+            lr=settings.lr,
+            initial_lr=settings.initial_lr,
+            epochs=settings.epochs,
+            momentum=settings.momentum,
+            frozen_outputs=frozen.outputs,
+            extra={name: flat.to_internal(value) for name, value in task.extra.items()},
+            scalars=dict(task.scalars),
+            state=state,
+        )
+
+    def _task(self, arrays: Arrays, config: Mapping[str, Any], content: RecordDict) -> Task:
+        method = json.loads(str(config.get(METHOD, "{}")))
+        extra = content.get(EXTRA)
+        return Task(
+            arrays=arrays,
+            settings=task_settings(self.settings, config),
+            round=int(config.get("server-round", 1)),
+            extra={name: array.numpy() for name, array in extra.items()} if isinstance(extra, ArrayRecord) else {},
+            **{key: method[key] for key in ("objectives", "optimizer", "scalars", "report", "acked_round", "saved_round", "topology", "personal_epochs") if key in method},
+        )
+
+    def _named(self, parameters: list[NDArray[Any]]) -> Arrays:
+        return dict(zip(self.flat.model.state_dict(), parameters, strict=True))
+
+    def _load(self, arrays: Arrays) -> None:
+        own = self.flat.model.state_dict()
+        if own.keys() != arrays.keys():
+            odd = sorted(own.keys() ^ arrays.keys())
+            raise ConfigError(f"The server's model does not fit client {self.client_id}'s: {odd[0]!r} is on one side only.")
+        for name, value in own.items():
+            if tuple(value.shape) != arrays[name].shape:
+                raise ConfigError(f"The server's {name!r} has the shape {arrays[name].shape}, client {self.client_id}'s {tuple(value.shape)}.")
+        self.flat.load(state_to_vector(arrays, self.flat.names))
+        load_buffers(self.flat.model, {name: value for name, value in arrays.items() if name not in self.flat.names})
+
+    def _state_arrays(self) -> Arrays:
+        """The model by state-dict names, in the state dict's order."""
+        named: Arrays = {**vector_to_state(self.flat.vector(), shapes(self.flat.model)), **buffers(self.flat.model)}
+        return {name: np.asarray(named[name]) for name in self.flat.model.state_dict()}
+
+
+def _config(content: RecordDict) -> dict[str, Any]:
+    record = content.get(CONFIG)
+    return dict(record) if isinstance(record, ConfigRecord) else {}
+
+
+def _array_record(arrays: Arrays) -> ArrayRecord:
+    return ArrayRecord({name: Array(value) for name, value in arrays.items()})

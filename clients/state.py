@@ -1,0 +1,79 @@
+"""What a client remembers between rounds: vectors filed under the round that made them.
+
+A reply may never be used (lost, late, refused), and then its state must not count. So nothing is overwritten: the state that a
+round proposes is kept beside the older one, and the server names the last round of this client that it used. That one is loaded,
+whatever came after it is forgotten. The server also names the round in its last checkpoint, which is kept for a resume.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import quote
+
+import numpy as np
+from flwr.app import Array, ArrayRecord, RecordDict
+from numpy.typing import NDArray
+from safetensors.numpy import load_file, save_file
+
+Arrays = dict[str, NDArray[np.float32]]
+
+
+class Memory(Protocol):
+    def load(self, round: int) -> Arrays:
+        """What `save` filed under this round; empty for round 0 or a round that proposed nothing."""
+
+    def save(self, round: int, arrays: Arrays) -> None: ...
+
+    def keep(self, rounds: Iterable[int]) -> None:
+        """Forget everything but these rounds."""
+
+
+class RecordMemory:
+    """Memory in the records of a Flower `Context.state`."""
+
+    def __init__(self, records: RecordDict | None = None) -> None:
+        self.records = RecordDict() if records is None else records
+
+    def load(self, round: int) -> Arrays:
+        record = self.records.get(f"fedloom.{round}")
+        return {name: array.numpy() for name, array in record.items()} if isinstance(record, ArrayRecord) else {}
+
+    def save(self, round: int, arrays: Arrays) -> None:
+        if arrays:
+            self.records[f"fedloom.{round}"] = ArrayRecord({name: Array(value) for name, value in arrays.items()})
+
+    def keep(self, rounds: Iterable[int]) -> None:
+        kept = {f"fedloom.{round}" for round in rounds}
+        for key in [key for key in self.records if key.startswith("fedloom.") and key not in kept]:
+            del self.records[key]
+
+
+class FolderMemory:
+    """Memory in a folder, one file a round, written whole or not at all; survives the process."""
+
+    def __init__(self, folder: Path, client_id: int | str) -> None:
+        self.folder = folder / quote(str(client_id), safe="")
+
+    def _file(self, round: int) -> Path:
+        return self.folder / f"{round}.safetensors"
+
+    def load(self, round: int) -> Arrays:
+        file = self._file(round)
+        return load_file(file) if file.exists() else {}
+
+    def save(self, round: int, arrays: Arrays) -> None:
+        if arrays:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            draft = self.folder / f"{round}.draft-{os.getpid()}"
+            save_file({name: np.ascontiguousarray(value) for name, value in arrays.items()}, draft)
+            draft.replace(self._file(round))
+
+    def keep(self, rounds: Iterable[int]) -> None:
+        kept = {self._file(round).name for round in rounds}
+        if self.folder.exists():
+            for file in self.folder.iterdir():
+                if file.name not in kept:
+                    file.unlink(missing_ok=True)

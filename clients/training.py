@@ -1,0 +1,172 @@
+"""The only training loop of the project. Methods are hooks on it (`clients.objectives`); none has a loop of its own.
+
+One step: cross-entropy and the objectives' losses, backward (an optimiser such as SAM evaluates this twice), the objectives'
+corrections once, clip, weight decay, momentum, step. Everything after backward is a few operations on flat vectors.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from clients.objectives.base import Batch, LocalRound, Objective
+from clients.optimizers import Sgd, Step
+from fl_config.seeds import torch_generator
+from fl_data import Augment, Samples
+from fl_models import Model, Outputs
+from fl_models.flat import FlatModel
+
+EVALUATION_BATCH = 500
+
+
+@dataclass(frozen=True)
+class LocalSettings:
+    """How a client trains in one round."""
+
+    epochs: int = 1
+    batch_size: int = 50  # 0 is the full batch
+    lr: float = 0.05  # eta_t
+    initial_lr: float = 0.05  # eta_0
+    momentum: float = 0.0
+    weight_decay: float = 0.0
+    clip: float = 0.0  # 0 is none
+    seed: int = 0
+    augment: str = "none"
+    mixed_precision: bool = False
+
+
+class FrozenModels:
+    """Outputs of received or earlier models on training batches (teachers of ASD, NTD, MOON), in eval mode and without gradients.
+
+    Without augmentation every sample's outputs are computed once a round, in large batches, and looked up afterwards.
+    """
+
+    def __init__(self, flat: FlatModel, data: Samples, cached: bool) -> None:
+        self.flat, self.data, self.cached = flat, data, cached
+        self.models: dict[int, tuple[Tensor, Model]] = {}
+        self.known: dict[int, Outputs] = {}
+
+    def _model(self, vector: Tensor) -> Model:
+        if id(vector) not in self.models:
+            twin = FlatModel(copy.deepcopy(self.flat.model))
+            twin.theta.copy_(vector)
+            twin.model.eval().requires_grad_(False)
+            self.models[id(vector)] = (vector, twin.model)  # holding the vector keeps its id its own
+        return self.models[id(vector)][1]
+
+    @torch.no_grad()
+    def outputs(self, vector: Tensor, batch: Batch) -> Outputs:
+        model = self._model(vector)
+        if not self.cached:
+            return model.outputs(batch.x)
+        if id(vector) not in self.known:
+            parts = [model.outputs(self.data.batch(slice(i, i + EVALUATION_BATCH))[0]) for i in range(0, len(self.data), EVALUATION_BATCH)]
+            self.known[id(vector)] = Outputs(*(torch.cat(columns) for columns in zip(*parts, strict=True)))
+        return Outputs(*(column[batch.index] for column in self.known[id(vector)]))
+
+
+def minibatches(count: int, settings: LocalSettings, round: int, client_id: int | str, device: torch.device) -> Iterator[Tensor]:
+    """Shuffled index tensors, epoch after epoch; a function of (seed, round, client) alone."""
+    generator = torch_generator(settings.seed, "batches", round, client_id)
+    size = settings.batch_size or count
+    for _ in range(settings.epochs):
+        yield from torch.randperm(count, generator=generator).to(device).split(size)
+
+
+@contextlib.contextmanager
+def _buffers_kept(model: Model, kept: bool) -> Iterator[None]:
+    """Undo what a pass does to running statistics (SAM's second pass must not count)."""
+    before = [buffer.clone() for buffer in model.buffers()] if kept else []
+    yield
+    for buffer, value in zip(model.buffers(), before, strict=False):
+        buffer.copy_(value)
+
+
+def train(
+    r: LocalRound,
+    settings: LocalSettings,
+    objectives: Sequence[Objective],
+    optimizer: Sgd,
+    client_id: int | str,
+    augment: Augment | None = None,
+    trainable: Tensor | None = None,
+) -> float:
+    """Train r.flat in place from r.anchor; returns the mean training loss. `trainable` (0/1 a parameter) freezes the rest."""
+    flat = r.flat
+    device = flat.theta.device
+    views = torch_generator(settings.seed, "augment", r.round, client_id)
+    for objective in objectives:
+        objective.begin_round(r)
+    step = Step(settings.lr, settings.momentum, settings.weight_decay + sum(o.extra_decay for o in objectives), settings.clip)
+    total = torch.zeros((), device=device)
+    flat.model.train()
+    for index in minibatches(len(r.data), settings, r.round, client_id, device):
+        x, y = r.data.batch(index)
+        assert y is not None
+        if augment is not None:
+            x = augment(x, views)
+
+        def closure(first: bool, x: Tensor = x, y: Tensor = y, index: Tensor = index) -> None:
+            with (
+                _buffers_kept(flat.model, not first),
+                torch.autocast(device.type, torch.bfloat16, enabled=settings.mixed_precision),
+            ):
+                batch = Batch(x, y, index, flat.model.outputs(x))
+                loss = F.cross_entropy(batch.outputs.logits, y)
+                for objective in objectives:
+                    term = objective.loss(r, batch)
+                    loss = loss if term is None else loss + term
+            loss.backward()  # type: ignore[no-untyped-call]
+            with torch.no_grad():
+                for objective in objectives:
+                    if objective.every_pass:
+                        objective.correction(r)
+                if first:
+                    total.add_(loss.detach(), alpha=len(y))
+
+        flat.zero_grad()
+        optimizer.gradient(flat, closure)
+        with torch.no_grad():
+            for objective in objectives:
+                if not objective.every_pass:
+                    objective.correction(r)
+            step(flat, trainable)
+        r.steps += 1
+    with torch.no_grad():
+        for objective in objectives:
+            objective.end_round(r)
+    return float(total) / (settings.epochs * len(r.data))
+
+
+@dataclass(frozen=True)
+class Score:
+    """How a model does on a set: mean loss, accuracy, and accuracy a class (None for a class without samples)."""
+
+    loss: float
+    accuracy: float
+    class_accuracy: list[float | None]
+    count: int
+
+
+@torch.no_grad()
+def evaluate(model: Model, data: Samples, num_classes: int) -> Score:
+    was_training = model.training
+    model.eval()
+    loss = 0.0
+    right, seen = torch.zeros(num_classes), torch.zeros(num_classes)
+    for start in range(0, len(data), EVALUATION_BATCH):
+        x, y = data.batch(slice(start, start + EVALUATION_BATCH))
+        assert y is not None
+        logits = model(x)
+        loss += float(F.cross_entropy(logits, y, reduction="sum"))
+        seen += torch.bincount(y, minlength=num_classes).cpu()
+        right += torch.bincount(y[logits.argmax(1) == y], minlength=num_classes).cpu()
+    model.train(was_training)
+    classes = [float(r / s) if s else None for r, s in zip(right, seen, strict=True)]
+    return Score(loss / max(1, len(data)), float(right.sum()) / max(1, len(data)), classes, len(data))

@@ -1,0 +1,74 @@
+"""A run's state as one file, written whole or not at all: arrays as safetensors, the few numbers beside them in its header."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from fl_config.params import ConfigError
+from fl_strategies.run_state import RunState
+
+FORMAT = "1"
+FILE = "state.safetensors"
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace a file so that a reader, or a kill at any moment, sees either the old or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    with draft.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+
+
+def save_checkpoint(folder: Path, state: RunState) -> None:
+    arrays: dict[str, NDArray[Any]] = {"omega": state.omega}
+    arrays |= {f"buffer/{name}": value for name, value in state.buffers.items()}
+    arrays |= {f"weighting/{name}": value for name, value in state.weighting.items()}
+    arrays |= {f"step/{part}/{name}": value for part, step in state.steps.items() for name, value in step.items()}
+    if state.customised is not None:
+        arrays["customised"] = state.customised
+    header = {"format": FORMAT, "round": str(state.round), "acked": json.dumps(list(state.acked.items())), "steps": json.dumps(list(state.steps))}
+    content = save({name: np.ascontiguousarray(value) for name, value in arrays.items()}, metadata=header)
+    write_atomically(folder / FILE, content)
+
+
+def load_checkpoint(folder: Path) -> RunState:
+    path = folder / FILE
+    if not path.exists():
+        raise ConfigError(f"There is no checkpoint in {folder}: the run ended before its first round was finished, start it anew.")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            header = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    except SafetensorError as error:
+        raise ConfigError(f"The checkpoint {path} cannot be read ({error}).") from None
+    if header.get("format") != FORMAT:
+        raise ConfigError(f"The checkpoint {path} has the format {header.get('format')!r}, this version reads {FORMAT!r}.")
+    steps: dict[str, dict[str, NDArray[Any]]] = {part: {} for part in json.loads(header["steps"])}
+    for name, value in arrays.items():
+        if name.startswith("step/"):
+            _, part, key = name.split("/", 2)
+            steps[part][key] = value
+
+    def under(prefix: str) -> dict[str, NDArray[Any]]:
+        return {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}
+
+    return RunState(
+        round=int(header["round"]),
+        omega=arrays["omega"],
+        buffers=under("buffer/"),
+        steps=steps,
+        weighting=under("weighting/"),
+        acked={client: round for client, round in json.loads(header["acked"])},
+        customised=arrays.get("customised"),
+    )

@@ -1,0 +1,38 @@
+"""Sending messages and taking replies as they come, over any Flower `Grid`, until all are in, time is up, or the run is stopped."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Iterator
+
+from flwr.app import Message
+from flwr.serverapp import Grid
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.2
+
+
+class RunStopped(Exception):
+    """The run was asked to stop (Ctrl-C); what is finished is kept."""
+
+
+def exchange(grid: Grid, messages: Iterable[Message], timeout: float, stop: threading.Event) -> Iterator[Message]:
+    """Push, then pull with pauses that grow while nothing comes and shrink again when something does."""
+    waiting = set(grid.push_messages(messages))
+    deadline = time.monotonic() + timeout
+    pause = FIRST_PAUSE
+    while waiting:
+        if stop.is_set():
+            raise RunStopped
+        replies = list(grid.pull_messages(waiting))
+        for reply in replies:
+            waiting.discard(reply.metadata.reply_to_message_id)
+            yield reply
+        if replies:
+            pause = FIRST_PAUSE
+            continue
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return
+        stop.wait(min(pause, left))
+        pause = min(pause * 1.5, LONGEST_PAUSE)

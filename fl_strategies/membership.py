@@ -1,0 +1,93 @@
+"""Who is in the federation: clients by their own id, learned from one query each, whatever node ids Flower gave them."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from flwr.app import ConfigRecord, Message, MessageType, RecordDict
+from flwr.serverapp import Grid
+
+from clients.client import CONFIG, METHOD
+from fl_config.params import ConfigError
+from fl_strategies.cohort import ClientId, Population
+from fl_strategies.exchange import RunStopped, exchange
+from fl_strategies.replies import first_line
+
+log = logging.getLogger("fedloom")
+PAUSE = 0.05
+
+
+class Membership:
+    def __init__(self, asks: Mapping[str, dict[str, Any]], min_clients: int, timeout: float, stop: threading.Event) -> None:
+        self.asks, self.min_clients, self.timeout, self.stop = asks, min_clients, timeout, stop
+        self.nodes: dict[ClientId, int] = {}  # where each client is now
+        self.clients: dict[int, ClientId] = {}
+        self.answers: dict[ClientId, dict[str, float]] = {}
+        self.population = Population({})
+        self.online: list[ClientId] = []
+        self.refused: dict[int, str] = {}
+        self._parameters: list[str] = []
+        self.head_names: list[str] = []
+
+    def register(self, grid: Grid) -> None:
+        """Wait for the clients and query them all; too few is an error that says how many came."""
+        deadline = time.monotonic() + self.timeout
+        while len(nodes := set(grid.get_node_ids())) < self.min_clients:
+            if self.stop.is_set():
+                raise RunStopped
+            if time.monotonic() > deadline:
+                raise ConfigError(f"{self.min_clients} clients are needed, but only {len(nodes)} connected within {self.timeout:g} s.")
+            self.stop.wait(PAUSE)
+        self.refresh(grid)
+        if len(self.online) < self.min_clients:
+            reasons = "; ".join(sorted(set(self.refused.values()))[:3])
+            raise ConfigError(f"{self.min_clients} clients are needed, but only {len(self.online)} can take part: {reasons}.")
+
+    def refresh(self, grid: Grid) -> None:
+        """Learn who came and who went since the last round."""
+        present = set(grid.get_node_ids())
+        fresh = sorted(present - self.clients.keys() - self.refused.keys())
+        if fresh:
+            self._query(grid, fresh)
+        self.online = [client for client, node in self.nodes.items() if node in present]
+
+    def node(self, client: ClientId) -> int:
+        return self.nodes[client]
+
+    def client(self, node: int) -> ClientId:
+        return self.clients[node]
+
+    def parameter_names(self, named: Mapping[str, np.ndarray[Any, Any]]) -> list[str]:
+        """Which arrays are trained, as the clients say; the rest are buffers."""
+        if set(self._parameters) - named.keys():
+            odd = sorted(set(self._parameters) - named.keys())[0]
+            raise ConfigError(f"The clients train {odd!r}, which the server's initial model does not have: both must build the same model.")
+        return [name for name in named if name in set(self._parameters)]
+
+    def _query(self, grid: Grid, nodes: list[int]) -> None:
+        config = ConfigRecord({METHOD: json.dumps({"asks": self.asks})})
+        messages = [Message(RecordDict({CONFIG: config}), node, MessageType.QUERY) for node in nodes]
+        for reply in exchange(grid, messages, self.timeout, self.stop):
+            node = reply.metadata.src_node_id
+            if reply.has_error():
+                self.refused[node] = first_line(reply.error.reason)
+                log.warning("a client cannot take part: %s", self.refused[node])
+                continue
+            self._admit(node, dict(reply.content[CONFIG]))  # type: ignore[call-overload]
+        self.population = Population({client: int(answer["num-examples"]) for client, answer in self.answers.items()})
+
+    def _admit(self, node: int, answer: dict[str, Any]) -> None:
+        client: ClientId = answer["client-id"]
+        if client in self.nodes and client in self.online and self.nodes[client] != node:
+            log.warning("client %s is now at another node; the newer one is used", client)
+            self.clients.pop(self.nodes[client], None)
+        self.nodes[client], self.clients[node] = node, client
+        self._parameters = json.loads(answer.get("parameters", "[]"))
+        self.head_names = json.loads(answer.get("head", "[]"))
+        self.answers[client] = {key: float(value) for key, value in answer.items() if isinstance(value, (int, float)) and key != "client-id"}

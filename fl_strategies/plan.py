@@ -1,0 +1,62 @@
+"""What a run's options come to once the strategy is known: the recipe, its parameters, and the settings that depend on it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fl_config.options import Options, Scalar, as_flat, options
+from fl_config.params import Params
+from fl_data import check_dataset_spec, check_partition_spec, check_target_spec
+from fl_models import check_model_spec
+from fl_strategies.recipes import Recipe, flat_parameters, parameters, parse
+
+PERSONAL_HELD_OUT = 0.2
+BABU_EPOCHS = 5
+MOON_PROJECTION = 256
+
+
+@dataclass(frozen=True)
+class Plan:
+    config: Options
+    recipe: Recipe
+    parameters: dict[str, Params]
+
+    @property
+    def projection(self) -> int:
+        """Width of the projection head that MOON asks for; 0 is none."""
+        return MOON_PROJECTION if "moon" in self.recipe.parts else 0
+
+    @property
+    def personal_epochs(self) -> int:
+        chosen = self.config.personal_epochs
+        return (BABU_EPOCHS if self.recipe.topology == "babu" else 0) if chosen == "auto" else chosen
+
+    @property
+    def held_out(self) -> float:
+        chosen = self.config.held_out
+        return (PERSONAL_HELD_OUT if self.recipe.personal or self.personal_epochs else 0.0) if chosen == "auto" else chosen
+
+    def complete(self) -> dict[str, Scalar]:
+        """Every option and every parameter of the parts in use, for config.toml."""
+        return {**as_flat(self.config.model_copy(update={"parts": {}})), **flat_parameters(self.parameters)}
+
+
+def make_plan(values: Mapping[str, Any]) -> Plan:
+    """A plan from flat keys, everything that can be checked without data checked; sentences for what is wrong."""
+    return _plan(tuple(sorted(values.items())))
+
+
+@functools.lru_cache(maxsize=8)
+def _plan(items: tuple[tuple[str, Any], ...]) -> Plan:
+    config = options(dict(items))
+    recipe = parse(config.strategy)
+    chosen = parameters(recipe, config.parts)
+    check_dataset_spec(config.dataset)
+    check_partition_spec(config.partition)
+    check_target_spec(config.target)
+    if config.model != "auto":
+        check_model_spec(config.model)
+    return Plan(config, recipe, chosen)

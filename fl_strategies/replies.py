@@ -1,0 +1,90 @@
+"""Checking and unpacking one client's reply: names, shapes, types and finite values; what does not fit is refused with a reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from flwr.app import ArrayRecord, Message, MetricRecord, RecordDict
+from numpy.typing import NDArray
+
+from clients.client import ARRAYS, EXTRA, METRICS
+from fl_strategies.cohort import ClientId, Vector
+from fl_strategies.layout import Arrays, Layout, from_record, record_bytes
+
+
+class BadReply(ValueError):
+    """A reply that cannot be used; the message is the reason."""
+
+
+@dataclass
+class ClientReply:
+    client: ClientId
+    vector: Vector  # theta_i
+    buffers: dict[str, NDArray[Any]]
+    extras: dict[str, Vector]
+    metrics: dict[str, float] = field(default_factory=dict)
+    bytes: int = 0
+
+    @property
+    def size(self) -> int:
+        return int(self.metrics["num-examples"])
+
+
+def read_reply(message: Message, client: ClientId, layout: Layout, extras: tuple[str, ...], sent: Arrays) -> ClientReply:
+    """The reply to the model `sent`; arrays that clients keep private count as unchanged."""
+    if message.has_error():
+        raise BadReply(f"the client failed: {first_line(message.error.reason)}")
+    arrays = _record(message.content, ARRAYS, ArrayRecord)
+    metrics = dict(_record(message.content, METRICS, MetricRecord))
+    _check_declared(arrays, layout)
+    named = {**sent, **from_record(arrays)}
+    vector = layout.pack(named)
+    if not np.isfinite(vector).all():
+        raise BadReply("its model holds values that are not finite (NaN or infinity)")
+    found: dict[str, Vector] = {}
+    up = record_bytes(arrays)
+    if extras:
+        record = _record(message.content, EXTRA, ArrayRecord)
+        up += record_bytes(record)
+        for name in extras:
+            if name not in record or tuple(record[name].shape) != (layout.dim,) or record[name].dtype != "float32":
+                raise BadReply(f"its extra array {name!r} is missing or is not a float32 vector of length {layout.dim}")
+            found[name] = record[name].numpy()
+            if not np.isfinite(found[name]).all():
+                raise BadReply(f"its extra array {name!r} holds values that are not finite")
+    numbers = {key: float(value) for key, value in metrics.items() if isinstance(value, (int, float))}
+    if not numbers.get("num-examples", 0) > 0:
+        raise BadReply("it reports no training examples")
+    odd = [key for key, value in numbers.items() if not np.isfinite(value)]
+    if odd:
+        raise BadReply(f"its metric {odd[0]!r} is not finite")
+    return ClientReply(client, vector, {name: named[name] for name in layout.buffers}, found, numbers, up)
+
+
+def _record(content: RecordDict, key: str, kind: type[Any]) -> Any:
+    record = content.get(key)
+    if not isinstance(record, kind):
+        raise BadReply(f"it has no {kind.__name__} {key!r}")
+    return record
+
+
+def _check_declared(arrays: ArrayRecord, layout: Layout) -> None:
+    """Compare what the arrays say of themselves before any is decoded, so that a huge one costs nothing."""
+    if set(arrays) != set(layout.shared):
+        odd = sorted(set(arrays) ^ set(layout.shared))
+        raise BadReply(f"its arrays have other names: {odd[0]!r} is on one side only")
+    for name, shape in layout.shared.items():
+        if tuple(arrays[name].shape) != shape:
+            raise BadReply(f"its array {name!r} has the shape {tuple(arrays[name].shape)} instead of {shape}")
+        if arrays[name].dtype != layout.dtypes[name]:
+            raise BadReply(f"its array {name!r} is {arrays[name].dtype} instead of {layout.dtypes[name]}")
+        limit = int(np.prod(shape)) * np.dtype(layout.dtypes[name]).itemsize + 4096
+        if len(arrays[name].data) > limit:
+            raise BadReply(f"its array {name!r} takes {len(arrays[name].data)} bytes, more than its shape needs")
+
+
+def first_line(text: str) -> str:
+    lines = [line for line in text.strip().splitlines() if line.strip()]
+    return lines[-1].strip()[:300] if lines else "no reason given"

@@ -1,0 +1,22 @@
+"""Everything that a run needs to go on after its last finished round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from numpy.typing import NDArray
+
+from fl_strategies.cohort import ClientId, State, Vector
+
+
+@dataclass
+class RunState:
+    round: int  # the last finished one
+    omega: Vector  # what goes out
+    buffers: dict[str, NDArray[Any]]
+    steps: dict[str, State]  # of each server step, by part name
+    weighting: State = field(default_factory=dict)
+    acked: dict[ClientId, int] = field(default_factory=dict)  # a client's last round that was used
+    customised: Vector | None = None  # the server's own model, where the method makes one
+    customised_buffers: dict[str, NDArray[Any]] | None = None

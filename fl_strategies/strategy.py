@@ -1,0 +1,353 @@
+"""The one strategy class: a recipe woven into Flower's message-based `Strategy`.
+
+One round: sample the cohort, send, let clients train, check each reply, weigh, update, evaluate, record. What differs between methods
+is in the parts (`weighting/`, `server_update/`, `clients/objectives/`); nothing here names one.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
+from flwr.serverapp import Grid
+from flwr.serverapp.strategy import Result, Strategy
+
+from clients.client import ARRAYS, CONFIG, EXTRA, METHOD, METRICS
+from clients.personal import private_names
+from clients.training import LocalSettings
+from fl_config.params import ConfigError
+from fl_strategies.cohort import ClientId, Cohort, client_order
+from fl_strategies.exchange import exchange
+from fl_strategies.layout import Layout, from_record, record_bytes, to_record
+from fl_strategies.membership import Membership
+from fl_strategies.recipes import Recipe, flat_parameters, parameters, parse
+from fl_strategies.records import Observer, Record, plain
+from fl_strategies.replies import BadReply, ClientReply, read_reply
+from fl_strategies.run_state import RunState
+from fl_strategies.sampling import sample_cohort
+from fl_strategies.server_side import ServerSide
+from fl_strategies.server_update.base import RoundSettings
+from fl_strategies.weave import Weave
+
+log = logging.getLogger("fedloom")
+Evaluate = Callable[[int, ArrayRecord], MetricRecord | None]
+Save = Callable[[RunState], None]
+
+
+class ComposedStrategy(Strategy):
+    """Any method of the project: `ComposedStrategy("feddyn+disco", parts={"disco.a": 0.4})`, in anyone's ServerApp.
+
+    fraction_train   share of the clients in a round; sampler "fixed" or "bernoulli"
+    local            how clients train (learning rate and so on); `lr_decay` multiplies the rate after each round
+    min_replies      fewest usable replies a round needs; with fewer the model stays as it is
+    min_clients      how many clients to wait for before round 1
+    side             the server's own model and unlabelled target data, for methods that learn on it
+    observers        told about every round
+    save, state      called after rounds with everything needed to go on; such a state to go on from
+    """
+
+    def __init__(
+        self,
+        strategy: str | Recipe = "fedavg",
+        *,
+        parts: Mapping[str, Any] | None = None,
+        fraction_train: float = 1.0,
+        sampler: str = "fixed",
+        seed: int = 0,
+        local: LocalSettings | None = None,
+        lr_decay: float = 1.0,
+        min_replies: int = 1,
+        min_clients: int = 1,
+        round_timeout: float = 3600.0,
+        eval_every: int = 1,
+        personal_epochs: int = 0,
+        side: ServerSide | None = None,
+        observers: Sequence[Observer] = (),
+        save: Save | None = None,
+        state: RunState | None = None,
+        stop: threading.Event | None = None,
+    ) -> None:
+        self.recipe = parse(strategy) if isinstance(strategy, str) else strategy
+        self.parameters = parameters(self.recipe, parts or {})
+        if not 0 < fraction_train <= 1:
+            raise ConfigError(f"fraction_train is a share above 0 and up to 1, but {fraction_train} was given.")
+        self.fraction, self.sampler, self.seed = fraction_train, sampler, seed
+        self.local, self.lr_decay = local or LocalSettings(seed=seed), lr_decay
+        self.min_replies, self.round_timeout, self.eval_every = min_replies, round_timeout, eval_every
+        self.observers, self.save, self.stop = list(observers), save, stop or threading.Event()
+        self.personal_epochs = personal_epochs
+        self.weave = Weave(self.recipe, self.parameters, side)
+        self.members = Membership(self.weave.asks(), min_clients, round_timeout, self.stop)
+        self.state = state
+        self.rounds = 0
+        self._layout: Layout | None = None
+        self._saved_acked: dict[ClientId, int] = dict(state.acked) if state else {}
+        self._record: Record = {}
+        self._sent: dict[int, ClientId] = {}
+
+    # Flower's interface
+
+    def summary(self) -> None:
+        log.info("strategy %s: %s", self.recipe.name, ", ".join(self.recipe.parts))
+        for key, value in flat_parameters(self.parameters).items():
+            log.info("  %s = %s", key, value)
+
+    def start(
+        self,
+        grid: Grid,
+        initial_arrays: ArrayRecord,
+        num_rounds: int = 3,
+        timeout: float = 3600,
+        train_config: ConfigRecord | None = None,
+        evaluate_config: ConfigRecord | None = None,
+        evaluate_fn: Evaluate | None = None,
+    ) -> Result:
+        """Run rounds 1..num_rounds, or go on after the round of `state`."""
+        self.rounds = num_rounds
+        self.round_timeout = min(self.round_timeout, timeout)
+        result = Result()
+        self.members.register(grid)
+        arrays = self._prepare(initial_arrays)
+        state = self._state
+        first = state.round + 1
+        self._tell("started", {"strategy": self.recipe.name, "clients": self.members.population.count, "rounds": num_rounds, "first_round": first})
+        if first == 1:
+            self._record = {"round": 0}
+            self._evaluate(0, evaluate_fn, result)
+            self._tell("recorded", plain(self._record))
+        for round in range(first, num_rounds + 1):
+            self._record = {"round": round, "seconds": {}}
+            with self._timed("sample"):
+                messages = list(self.configure_train(round, arrays, train_config or ConfigRecord(), grid))
+            with self._timed("train"):
+                replies = list(self._replies(grid, messages, round))
+            with self._timed("aggregate"):
+                aggregated, metrics = self.aggregate_train(round, replies)
+            del replies
+            if aggregated is not None:
+                arrays = aggregated
+            if metrics is not None:
+                result.train_metrics_clientapp[round] = metrics
+            with self._timed("evaluate"):
+                if round % self.eval_every == 0 or round == num_rounds:
+                    self._evaluate(round, evaluate_fn, result)
+                self._evaluate_clients(round, arrays, evaluate_config or ConfigRecord(), grid, result)
+            state.round = round
+            with self._timed("checkpoint"):
+                if self.save:
+                    self.save(state)
+                    self._saved_acked = dict(state.acked)
+            self._tell("recorded", plain(self._record))
+        result.arrays = to_record(self._layout_of.unpack(self.served, state.buffers))
+        return result
+
+    def configure_train(self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid) -> Iterable[Message]:
+        self.members.refresh(grid)
+        state, settings = self._state, self._settings(server_round)
+        cohort = sample_cohort(self.members.online, self.fraction, self.seed, server_round, self.sampler)
+        extra = self.weave.broadcast(state)
+        record = to_record(extra) if extra else None
+        shared = {**self._client_settings(server_round), **dict(config), "server-round": server_round}
+        messages = []
+        self._sent = {}
+        for client in cohort:
+            method = self.weave.client_method() | {
+                "scalars": self.weave.scalars(state, client, self.members.population, settings),
+                "acked_round": state.acked.get(client, 0),
+                "saved_round": self._saved_acked.get(client, 0),
+            }
+            content = RecordDict({ARRAYS: self._arrays_for(client, arrays), CONFIG: ConfigRecord({**shared, METHOD: json.dumps(method)})})
+            if record is not None:
+                content[EXTRA] = record
+            node = self.members.node(client)
+            self._sent[node] = client
+            messages.append(Message(content, node, MessageType.TRAIN, group_id=str(server_round)))
+        self._record["bytes_down"] = sum(record_bytes(r) for m in messages for r in m.content.array_records.values())
+        return messages
+
+    def _arrays_for(self, client: ClientId, arrays: ArrayRecord) -> ArrayRecord:
+        """Everything for a client that has no private arrays yet, what is shared for the others."""
+        layout = self._layout_of
+        if not layout.private or not self._state.acked.get(client, 0):
+            return arrays
+        return ArrayRecord({name: array for name, array in arrays.items() if name not in layout.private})
+
+    def aggregate_train(self, server_round: int, replies: Iterable[Message]) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        usable, dropped = self._check(server_round, replies)
+        self._record |= {"dropped": dropped, "bytes_up": sum(reply.bytes for reply in usable), "cohort": [r.client for r in usable]}
+        if len(usable) < self.min_replies:
+            log.warning("round %d: %d usable replies, fewer than the %d needed; the model stays as it is", server_round, len(usable), self.min_replies)
+            self._record |= {"cohort": [], "weights": []}
+            return None, None
+        state = self._state
+        cohort = self._cohort(server_round, usable)
+        weights, metrics = self.weave.step(state, cohort, self._settings(server_round), self.rounds)
+        state.buffers = self.weave.average_buffers([reply.buffers for reply in usable], weights)
+        for reply in usable:
+            state.acked[reply.client] = server_round
+        loss = float(np.dot(cohort.share, cohort.metrics["train-loss"])) if "train-loss" in cohort.metrics else None
+        self._record |= {"weights": weights, "train/loss": loss, **metrics}
+        numbers = {key: float(value) for key, value in metrics.items() if isinstance(value, (int, float))}
+        if loss is not None:
+            numbers["train-loss"] = loss
+        return to_record(self._layout_of.unpack(state.omega, state.buffers)), MetricRecord({"num-examples": int(cohort.sizes.sum()), **numbers})
+
+    def configure_evaluate(self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid) -> Iterable[Message]:
+        """Clients are asked only where the method gives each a model of its own."""
+        if not (self.recipe.personal or self.personal_epochs) or not (server_round % self.eval_every == 0 or server_round == self.rounds):
+            return []
+        messages = []
+        for client in sorted(self.members.online, key=client_order):
+            method = {"acked_round": self._state.acked.get(client, 0), "topology": self.recipe.topology, "personal_epochs": self.personal_epochs}
+            values = {**self._client_settings(server_round), **dict(config), "server-round": server_round, METHOD: json.dumps(method)}
+            content = RecordDict({ARRAYS: self._arrays_for(client, arrays), CONFIG: ConfigRecord(values)})
+            messages.append(Message(content, self.members.node(client), MessageType.EVALUATE, group_id=str(server_round)))
+        return messages
+
+    def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
+        scores = {}
+        for reply in replies:
+            client = self.members.client(reply.metadata.src_node_id)
+            if reply.has_error() or METRICS not in reply.content:
+                log.warning("round %d: client %s did not evaluate", server_round, client)
+                continue
+            scores[client] = dict(reply.content[METRICS])  # type: ignore[call-overload]
+        if not scores:
+            return None
+        ids = sorted(scores, key=client_order)
+        accuracies = np.array([scores[client]["accuracy"] for client in ids], dtype=float)
+        before = np.array([scores[client].get("accuracy-before", np.nan) for client in ids], dtype=float)
+        self._record |= {
+            "personal/accuracy": accuracies.mean(),
+            "personal/std": accuracies.std(),
+            "personal/before": before.mean(),
+            "personal/client_ids": ids,
+            "personal/client_accuracy": accuracies,
+        }
+        return MetricRecord({"personal-accuracy": float(accuracies.mean()), "personal-std": float(accuracies.std())})
+
+    # Inside a round
+
+    @property
+    def served(self) -> np.ndarray[Any, np.dtype[np.float32]]:
+        """The model that is evaluated and saved: the global one, unless the method customises it for the server's target."""
+        return self.weave.served(self._state)
+
+    @property
+    def served_arrays(self) -> dict[str, Any]:
+        return self._layout_of.unpack(self.served, self._state.buffers)
+
+    @property
+    def _state(self) -> RunState:
+        assert self.state is not None, "start() prepares the state"
+        return self.state
+
+    @property
+    def _layout_of(self) -> Layout:
+        assert self._layout is not None, "start() prepares the layout"
+        return self._layout
+
+    def _prepare(self, initial: ArrayRecord) -> ArrayRecord:
+        named = from_record(initial)
+        private = private_names(self.recipe.topology, named, self.members.head_names)
+        self._layout = Layout.of(named, self.members.parameter_names(named), private)
+        if self.state is None:
+            buffers = {name: named[name] for name in self._layout.buffers}
+            self.state = RunState(0, self._layout.pack(named), buffers, self.weave.init(self._layout.dim))
+        self.weave.adopt(self.state)
+        return to_record(self._layout.unpack(self.state.omega, self.state.buffers))
+
+    def _settings(self, round: int) -> RoundSettings:
+        lr = self.local.lr * self.lr_decay ** (round - 1)
+        return RoundSettings(round, self.rounds, self.fraction, self.local.epochs, self.local.batch_size, lr, self.local.lr)
+
+    def _client_settings(self, round: int) -> dict[str, Any]:
+        settings = self._settings(round)
+        local = asdict(replace(self.local, lr=settings.lr, initial_lr=settings.initial_lr))
+        return {key.replace("_", "-"): value for key, value in local.items()}
+
+    def _replies(self, grid: Grid, messages: list[Message], round: int) -> Iterable[Message]:
+        for done, reply in enumerate(exchange(grid, messages, self.round_timeout, self.stop), start=1):
+            self._tell("replied", round, done, len(messages))
+            yield reply
+
+    def _check(self, round: int, replies: Iterable[Message]) -> tuple[list[ClientReply], list[Record]]:
+        usable: list[ClientReply] = []
+        missing = dict(self._sent)
+        refused: dict[ClientId, str] = {}
+        sent = self._layout_of.unpack(self._state.omega, self._state.buffers)
+        for message in replies:
+            client = missing.pop(message.metadata.src_node_id, None)
+            if client is None:
+                log.warning("round %d: a reply from node %d, which was not asked or has answered", round, message.metadata.src_node_id)
+                continue
+            try:
+                usable.append(read_reply(message, client, self._layout_of, self.weave.uploads(), sent))
+            except BadReply as problem:
+                refused[client] = str(problem)
+        refused |= {client: f"no reply within {self.round_timeout:g} s" for client in missing.values()}
+        for client, reason in refused.items():
+            log.warning("round %d: client %s is left out: %s", round, client, reason)
+            self._tell("dropped", round, client, reason)
+        usable.sort(key=lambda reply: client_order(reply.client))
+        return usable, [{"id": client, "reason": refused[client]} for client in sorted(refused, key=client_order)]
+
+    def _cohort(self, round: int, usable: list[ClientReply]) -> Cohort:
+        omega = self._state.omega
+        common = set.intersection(*(set(reply.metrics) for reply in usable))
+        return Cohort(
+            round=round,
+            ids=[reply.client for reply in usable],
+            sizes=np.array([reply.size for reply in usable], dtype=np.float64),
+            updates=np.stack([reply.vector - omega for reply in usable]),
+            population=self.members.population,
+            extras={name: np.stack([reply.extras[name] for reply in usable]) for name in self.weave.uploads()},
+            metrics={name: np.array([reply.metrics[name] for reply in usable]) for name in sorted(common)},
+            answers=self.members.answers,
+        )
+
+    def _evaluate(self, round: int, evaluate_fn: Evaluate | None, result: Result) -> None:
+        if evaluate_fn is None:
+            return
+        state = self._state
+        for prefix, vector in self.weave.models_to_evaluate(state).items():
+            metrics = evaluate_fn(round, to_record(self._layout_of.unpack(vector, state.buffers)))
+            if metrics is None:
+                continue
+            self._record |= {f"{prefix}/{key}": value for key, value in metrics.items()}
+            if prefix == "global":
+                result.evaluate_metrics_serverapp[round] = metrics
+
+    def _evaluate_clients(self, round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid, result: Result) -> None:
+        messages = list(self.configure_evaluate(round, arrays, config, grid))
+        if messages:
+            metrics = self.aggregate_evaluate(round, exchange(grid, messages, self.round_timeout, self.stop))
+            if metrics is not None:
+                result.evaluate_metrics_clientapp[round] = metrics
+
+    def _tell(self, event: str, *details: Any) -> None:
+        for observer in self.observers:
+            getattr(observer, event)(*details)
+
+    def _timed(self, phase: str) -> _Phase:
+        return _Phase(self._record["seconds"], phase)
+
+
+class _Phase:
+    """Adds the time spent inside to the round's record."""
+
+    def __init__(self, seconds: dict[str, float], phase: str) -> None:
+        self.seconds, self.phase = seconds, phase
+
+    def __enter__(self) -> None:
+        self.start = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds[self.phase] = self.seconds.get(self.phase, 0.0) + time.perf_counter() - self.start

@@ -1,0 +1,42 @@
+"""Flower ServerApp: run config -> plan -> strategy -> rounds. Wiring only."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from flwr.app import Context
+from flwr.serverapp import Grid, ServerApp
+
+from fl_strategies.assembly import Server
+from fl_strategies.checkpoint import load_checkpoint
+from fl_strategies.plan import Plan, make_plan
+from fl_strategies.records import Observer
+from fl_strategies.run_folder import CHECKPOINT, RunFolder, default_folder
+
+
+def open_server(plan: Plan, observers: Sequence[Observer] = (), stop: threading.Event | None = None) -> Server:
+    """The server of a plan, with its folder opened: a new one, or the one to resume."""
+    config = plan.config
+    if config.resume:
+        path = Path(config.resume)
+        state = load_checkpoint(path / CHECKPOINT)
+        folder = RunFolder(path, plan.complete(), resume_after=state.round, save_every=config.save_every)
+        return Server.of(plan, folder, observers, state, stop)
+    path = Path(config.out) if config.out else default_folder(config.strategy)
+    return Server.of(plan, RunFolder(path, plan.complete(), save_every=config.save_every), observers, None, stop)
+
+
+def make_app(server: Server | None = None) -> ServerApp:
+    """A ServerApp for an opened server, or one that opens its own from the run config."""
+    app = ServerApp()
+
+    @app.main()
+    def main(grid: Grid, context: Context) -> None:
+        (server or open_server(make_plan(context.run_config))).run(grid)
+
+    return app
+
+
+app = make_app()

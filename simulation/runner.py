@@ -1,0 +1,82 @@
+"""One run from start to finish: plan, folder, engine, report. `run` is what the command line and the tests call."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors.numpy import load_file
+
+from fl_config.options import Scalar, as_flat, read_toml
+from fl_config.params import ConfigError
+from fl_strategies.exchange import RunStopped
+from fl_strategies.plan import Plan, make_plan
+from fl_strategies.records import Observer, Record
+from fl_strategies.run_folder import CONFIG, MODEL, STATE, default_folder
+
+log = logging.getLogger("fedloom")
+
+
+@dataclass
+class Run:
+    """What a run left: its records, its model by state-dict names, its folder."""
+
+    metrics: list[Record]
+    model: dict[str, Any]
+    folder: Path
+    finished: bool = True
+
+
+def resumed(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration of the run to resume; only what does not change its numbers may be given anew."""
+    folder = Path(str(values["resume"]))
+    if not (folder / CONFIG).exists():
+        raise ConfigError(f"There is no run to resume in {folder}: it has no {CONFIG}.")
+    old = read_toml(folder / CONFIG)
+    allowed = {"resume", "engine", "workers", "device", "gpus-per-client", "rounds", "save-every", "round-timeout"}
+    for key, value in values.items():
+        if key not in allowed and old.get(key) != value:
+            raise ConfigError(f"A resumed run keeps its options, but {key!r} is {old.get(key)!r} in {folder} and {value!r} was given.")
+    return {**old, **{key: value for key, value in values.items() if key in allowed}, "out": str(folder), "resume": str(folder)}
+
+
+def prepare(values: Mapping[str, Any]) -> Plan:
+    """The plan with its folders fixed: absolute, so that worker processes agree on them."""
+    given = {key.replace("_", "-") if "." not in key else key: value for key, value in values.items()}
+    given = resumed(given) if given.get("resume") else dict(given)
+    plan = make_plan(given)
+    if not plan.config.resume:
+        out = Path(plan.config.out) if plan.config.out else default_folder(plan.config.strategy)
+        given["out"] = str(out.resolve())
+    if not plan.config.state_folder:
+        given["state-folder"] = str((Path(given["out"]) / STATE).resolve())
+    return make_plan(given)
+
+
+def run(config: Mapping[str, Any], observers: Sequence[Observer] = (), stop: threading.Event | None = None) -> Run:
+    """Run what the flat keys of `config` say (the flags of `fedloom run`); raises ConfigError before anything starts."""
+    from server_app import make_app, open_server
+
+    plan = prepare(config)
+    server = open_server(plan, observers, stop)
+    finished = True
+    run_config: dict[str, Scalar] = as_flat(plan.config)
+    try:
+        if plan.config.engine == "inline":
+            import client_app
+            from simulation.inline import InlineGrid
+
+            server.run(InlineGrid(client_app.app, plan.config.clients, run_config))
+        else:
+            from simulation.flower import run_flower
+
+            run_flower(make_app(server), plan.config, run_config)
+    except RunStopped:
+        finished = False
+    folder = server.folder.path
+    model = dict(load_file(folder / MODEL)) if (folder / MODEL).exists() else {}
+    return Run(server.folder.records, model, folder, finished)
