@@ -21,8 +21,8 @@ from simulation.folder import RunGroup, RunRecord, group_runs, is_number
 PALETTE = ("#326ec8", "#e76813", "#0a764b", "#c8328c", "#0e8eaf", "#8b47f0", "#948547", "#be7987")
 DASHES = ("solid", "dash", "dot", "dashdot")
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", "triangle-down")
-# Phases are no configurations: muted, so that no one takes their colours for a strategy's.
-PHASE_COLOURS = ("#8c96a8", "#4f9a94", "#56739f", "#c2983f", "#9a6a90", "#7c8257")
+# For phases and data, which are no configurations: muted, so that no one takes these colours for a strategy's.
+MUTED = ("#8c96a8", "#4f9a94", "#56739f", "#c2983f", "#9a6a90", "#7c8257")
 SCALE = ((0.0, "#e6eefa"), (0.5, "#5d94d8"), (1.0, "#12366a"))
 PHASES = ("sample", "send", "train", "aggregate", "evaluate", "checkpoint")
 FORMAT_KEYS = frozenset(
@@ -80,7 +80,8 @@ def class_accuracy_figure(runs: Sequence[RunRecord]) -> go.Figure | None:
     groups = group_runs(runs)
     figure = _figure("Class", "Accuracy", hovermode="x unified", barmode="group", bargap=0.25)
     figure.update_layout(scattermode="group", scattergap=0.35)
-    figure.update_yaxes(tickformat=".0%", range=[0, 1.02])
+    # Bars must start at zero; dots may use the room for their differences.
+    figure.update_yaxes(tickformat=".0%", range=[0, 1.02] if len(groups) == 1 else None)
     for index, group in enumerate(groups):
         rows = [row for row in map(last_class_accuracy, group.runs) if row]
         if not rows or len({len(row) for row in rows}) > 1:
@@ -118,7 +119,7 @@ def class_history_figure(run: RunRecord) -> go.Figure | None:
     figure.add_trace(go.Heatmap(x=rounds, y=names, z=transposed, coloraxis="coloraxis", hovertemplate=template))
     figure.update_yaxes(type="category", autorange="reversed", showgrid=False)
     figure.update_layout(coloraxis=_coloraxis("Accuracy", tickformat=".0%", cmin=0, cmax=1))
-    return figure
+    return _whole_rounds(figure)
 
 
 def weights_figure(run: RunRecord, most_cells: int = MOST_CELLS) -> go.Figure | None:
@@ -130,7 +131,7 @@ def weights_figure(run: RunRecord, most_cells: int = MOST_CELLS) -> go.Figure | 
         return None
     clients = _order({client for line in lines for client in line["cohort"]})
     row_of = {client: row for row, client in enumerate(clients)}
-    columns = _bins(len(lines), min(MOST_COLUMNS * 2, max(20, most_cells // len(clients))))
+    columns = _bins(len(lines), min(MOST_COLUMNS, max(20, most_cells // len(clients))))
     total, seen = np.zeros((len(clients), len(columns))), np.zeros((len(clients), len(columns)))
     for column, members in enumerate(columns):
         for line in (lines[member] for member in members):
@@ -152,7 +153,7 @@ def weights_figure(run: RunRecord, most_cells: int = MOST_CELLS) -> go.Figure | 
     figure.update_layout(
         coloraxis=_coloraxis("Weight", cmin=0, cmax=max(v for row in shown for v in row if v is not None))
     )
-    return figure
+    return _whole_rounds(figure)
 
 
 def traffic_figure(runs: Sequence[RunRecord]) -> go.Figure | None:
@@ -188,17 +189,17 @@ def seconds_figure(runs: Sequence[RunRecord]) -> go.Figure | None:
                 continue
             values = [_short(float(np.mean([phases[phase][i] for i in members]))) for members in columns]
             x = [rounds[members[0]] for members in columns]
-            marker = {"color": PHASE_COLOURS[index % len(PHASE_COLOURS)], "line": {"width": 0}}
+            marker = {"color": MUTED[index % len(MUTED)], "line": {"width": 0}}
             figure.add_trace(go.Bar(x=x, y=values, name=_plain(phase), marker=marker, hovertemplate="%{y:.3~g} s"))
         return _whole_rounds(figure) if figure.data else None
     groups = group_runs(runs)
     figure.update_layout(hovermode="y unified", height=max(280, 130 + 40 * len(groups)))
     for index, phase in enumerate(names):
-        values = [_mean([v for run in group.runs for v in _seconds(run)[1].get(phase, [])]) for group in groups]
-        if any(value is not None for value in values):
+        means = [_mean([v for run in group.runs for v in _seconds(run)[1].get(phase, [])]) for group in groups]
+        if any(value is not None for value in means):
             labels = [_folded(group.label) for group in groups]
-            bar = {"marker": {"color": PHASE_COLOURS[index % len(PHASE_COLOURS)]}, "hovertemplate": "%{x:.3~g} s"}
-            figure.add_trace(go.Bar(y=labels, x=values, orientation="h", name=_plain(phase), **bar))
+            bar = {"marker": {"color": MUTED[index % len(MUTED)]}, "hovertemplate": "%{x:.3~g} s"}
+            figure.add_trace(go.Bar(y=labels, x=means, orientation="h", name=_plain(phase), **bar))
     figure.update_xaxes(title_text="Seconds a round", showgrid=True)
     figure.update_yaxes(title_text=None, type="category", autorange="reversed", showgrid=False)
     return figure if figure.data else None
@@ -217,9 +218,7 @@ def partition_figure(
     figure.update_layout(**_layout(height=_map_height(len(class_names)) + 110))
     figure.update_layout(title=None if title is None else _plain(title), showlegend=False, bargap=0.15)
     template = "client %{x}: %{y:,.4~g} examples<extra></extra>"
-    figure.add_bar(
-        x=names, y=matrix.sum(axis=1).tolist(), marker_color=PALETTE[0], hovertemplate=template, row=1, col=1
-    )
+    figure.add_bar(x=names, y=matrix.sum(axis=1).tolist(), marker_color=MUTED[0], hovertemplate=template, row=1, col=1)
     rooted = [[_short(value**0.5) if value else None for value in row] for row in matrix.T.tolist()]
     cells = go.Heatmap(x=names, y=[_plain(name) for name in class_names], z=rooted, coloraxis="coloraxis")
     cells.update(customdata=matrix.T.tolist(), hoverongaps=False)
@@ -253,7 +252,7 @@ def class_balance_figure(partition: Mapping[str, Any]) -> go.Figure | None:
     names = [_plain(name) for name in partition["class_names"]]
     shares = {"all clients": pooled / pooled.sum(), "evaluation": np.asarray(target, dtype=float) / sum(target)}
     for index, (name, share) in enumerate(shares.items()):
-        look = {"marker": {"color": _colour(index)}, "hovertemplate": "%{y:.1%}"}
+        look = {"marker": {"color": MUTED[2 + index]}, "hovertemplate": "%{y:.1%}"}
         figure.add_trace(go.Bar(x=names, y=[_short(value) for value in share], name=name, **look))
     figure.update_xaxes(type="category")
     figure.update_yaxes(tickformat=".0%")
@@ -271,7 +270,7 @@ def partition_png(
     matrix, labels, ordered = arrange_partition(counts, client_ids)
     figure = Figure(figsize=(10, 2.6 + min(12, 0.28 * len(class_names))), layout="constrained")
     bars, cells = figure.subplots(2, 1, sharex=True, height_ratios=[1, 3])
-    bars.bar(range(len(labels)), matrix.sum(axis=1), color=PALETTE[0], width=0.85)
+    bars.bar(range(len(labels)), matrix.sum(axis=1), color=MUTED[0], width=0.85)
     bars.set_ylabel("Examples")
     bars.spines[["top", "right"]].set_visible(False)
     colours = LinearSegmentedColormap.from_list("examples", list(SCALE))
@@ -285,7 +284,8 @@ def partition_png(
     cells.set_xticks(ticks, [labels[tick].replace("$", r"\$") for tick in ticks])
     cells.set_xlabel(f"{len(client_ids)} clients, ordered by their main class" if ordered else "Client")
     figure.colorbar(image, ax=[bars, cells], label="Examples", shrink=0.8)
-    FigureCanvasAgg(figure).print_png(str(path))
+    FigureCanvasAgg(figure)
+    figure.savefig(path, format="png")
 
 
 def arrange_partition(
@@ -410,8 +410,12 @@ def _seconds(run: RunRecord) -> tuple[list[int], dict[str, list[float]]]:
 
 
 def _cumulative_mb(run: RunRecord, key: str) -> dict[int, float]:
+    """Megabytes up to and with each round, from 0 before the first."""
     series = run.series(key)
-    return dict(zip(series, (np.cumsum(list(series.values())) / 1e6).tolist(), strict=True))
+    if not series:
+        return {}
+    totals = np.cumsum([0.0, *series.values()]) / 1e6
+    return dict(zip([min(series) - 1, *series], totals.tolist(), strict=True))
 
 
 def _order(clients: Iterable[Any]) -> list[Any]:
@@ -434,7 +438,8 @@ def _round_steps(largest: float) -> list[int]:
     if largest < 4:
         return list(range(int(largest) + 1))
     steps = [largest * share for share in (0.06, 0.25, 0.55, 1.0)]
-    return [0, *sorted({int(float(f"{step:.1g}")) for step in steps if float(f"{step:.1g}") <= largest})]
+    tens = [10 ** int(np.log10(max(step, 1))) for step in steps]
+    return [0, *sorted({int(step // ten * ten) for step, ten in zip(steps, tens, strict=True) if step >= 1})]
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

@@ -199,7 +199,7 @@ def weights_panel(runs: Sequence[RunRecord]) -> Panel | None:
     budget = pictures.MOST_CELLS // max(1, len(runs))
     figures = {run.name: figure for run in runs if (figure := pictures.weights_figure(run, budget))}
     caption = "How much each client counted in each round; blank where it was not sampled or its reply was dropped."
-    return Panel(caption, figures) if figures else None
+    return Panel(caption + _averaged(runs), figures) if figures else None
 
 
 def traffic_panel(runs: Sequence[RunRecord]) -> Panel | None:
@@ -211,8 +211,8 @@ def traffic_panel(runs: Sequence[RunRecord]) -> Panel | None:
 
 def seconds_panel(runs: Sequence[RunRecord]) -> Panel | None:
     figure = pictures.seconds_figure(runs)
-    each = "in each round" if len(runs) == 1 else "in the mean round"
-    return figure and Panel(f"Seconds that each phase took {each}.", {"": figure}, wide=False)
+    each, averaged = ("in each round", _averaged(runs)) if len(runs) == 1 else ("in the mean round", "")
+    return figure and Panel(f"Seconds that each phase took {each}.{averaged}", {"": figure}, wide=False)
 
 
 def extra_panel(runs: Sequence[RunRecord]) -> Panel | None:
@@ -244,19 +244,17 @@ def key_figures(runs: Sequence[RunRecord]) -> list[tuple[str, str, str]]:
     rows = comparison_table(runs)
     single = len(rows) == 1
     shown: list[tuple[str, str, str]] = []
-    for what, pick in (("final", lambda row: row.final), ("best", lambda row: row.best)):
-        known = [row for row in rows if pick(row)]
+    for what in ("final", "best"):
+        known = [(value, row.strategy) for row in rows if (value := getattr(row, what))]
         if known:
-            top = max(known, key=lambda row: pick(row)[0])
-            remark = _evaluated_at(runs[0], what) if len(runs) == 1 else "mean over seeds" if single else top.strategy
-            shown.append(
-                (f"{what.capitalize()} accuracy" if single else f"Highest {what} accuracy", _percent(pick(top)), remark)
-            )
+            value, strategy = max(known, key=lambda pair: pair[0][0])
+            remark = _evaluated_at(runs[0], what) if len(runs) == 1 else "mean over seeds" if single else strategy
+            heading = f"{what.capitalize()} accuracy" if single else f"Highest {what} accuracy"
+            shown.append((heading, _percent(value), remark))
     if len(runs) > 1:
         shown.append(("Runs", str(len(runs)), f"{len(rows)} configuration{'s' * (len(rows) > 1)}"))
     fewest, most = min(row.rounds[0] for row in rows), max(row.rounds[1] for row in rows)
-    remark = _unfinished(runs)
-    shown.append(("Rounds", str(most) if fewest == most else f"{fewest}–{most}", remark))
+    shown.append(("Rounds", str(most) if fewest == most else f"{fewest}–{most}", _unfinished(runs)))
     if clients := sorted({count for run in runs if (count := _clients(run))}):
         sampled = {len(line["cohort"]) for run in runs for line in run.metrics if line.get("cohort")}
         text = "–".join(map(str, sorted({min(sampled), max(sampled)}))) + " a round" if sampled else ""
@@ -383,6 +381,11 @@ def _spread(runs: Sequence[RunRecord]) -> str:
         if uneven
         else ""
     )
+
+
+def _averaged(runs: Sequence[RunRecord]) -> str:
+    long = any(len(run.metrics) > pictures.MOST_COLUMNS for run in runs)
+    return " Neighbouring rounds of long runs share a column, which shows their mean." if long else ""
 
 
 def _unfinished(runs: Sequence[RunRecord]) -> str:

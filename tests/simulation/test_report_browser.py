@@ -22,9 +22,18 @@ import pytest
 from simulation.report import write_report
 
 FLAGS = (
-    "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --disable-dev-shm-usage --hide-scrollbars --remote-debugging-pipe"
-).split()
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--hide-scrollbars",
+    "--remote-debugging-pipe",
+)
 WIDTHS = (1280, 400)
 PATIENCE = 60.0
 
@@ -144,8 +153,7 @@ def assert_drawn(seen: dict[str, str], browser: Browser, width: int) -> None:
     assert [url for url in browser.requests if not url.startswith(("file:", "data:", "blob:"))] == []
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
 def test_single_run_is_drawn(
     make_run: Callable[..., Path], browser: Browser, tmp_path: Path, width: int, scheme: str
 ) -> None:
@@ -178,10 +186,7 @@ def test_key_hides_a_configuration_and_choice_redraws(
     assert json.loads(browser.evaluate("document.documentElement.dataset.scriptErrors")) == []
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_hostile_names_are_only_text(
-    make_run: Callable[..., Path], browser: Browser, tmp_path: Path, width: int
-) -> None:
+def test_hostile_names_are_only_text(make_run: Callable[..., Path], browser: Browser, tmp_path: Path) -> None:
     attack = "<script>document.documentElement.dataset.hacked=1</script>"
     image = "</script><img src=x onerror=document.documentElement.dataset.hacked=1>"
     first = make_run("a&lt;b", strategy=attack, seed=1, rounds=4, dataset=image, extra=True)
@@ -192,9 +197,9 @@ def test_hostile_names_are_only_text(
     drop = {"round": 4, "dropped": [{"id": attack, "reason": image}], image: 0.5}
     with (first / "metrics.jsonl").open("a") as lines:
         lines.write(json.dumps(drop) + "\n")
-    seen = browser.open(write_report([first, second], tmp_path / "report.html", title=attack), width)
+    seen = browser.open(write_report([first, second], tmp_path / "report.html", title=attack), 400)
     assert "hacked" not in seen
-    assert_drawn(seen, browser, width)
+    assert_drawn(seen, browser, 400)
     assert browser.evaluate("document.querySelector('h1').textContent") == attack
     assert attack in browser.evaluate("document.querySelector('.key button').textContent")
 
