@@ -45,7 +45,9 @@ def project_simplex(v: ArrayLike) -> NDArray[np.float64]:
 
 
 class AflParams(Params):
-    lr: float = Field(0.001, ge=0, description="Step of the weights on the clients' losses; 0 keeps them equal.")
+    lr: float = Field(
+        default=0.001, ge=0, description="Step of the weights on the clients' losses; 0 keeps them equal."
+    )
 
 
 class Afl(Weighting):
@@ -69,7 +71,8 @@ class Afl(Weighting):
 
 def _on_cohort(lam: Weights) -> Weights:
     if lam.sum() > 0:
-        return lam / lam.sum()
+        share: Weights = lam / lam.sum()
+        return share
     log.warning("AFL gives every client of this round the weight 0: weighting them equally.")
     return np.full(lam.size, 1.0 / lam.size)
 

@@ -44,7 +44,7 @@ def disco_weights(
     size = np.asarray(sizes, dtype=np.float64)
     gap = np.asarray(discrepancies, dtype=np.float64)
     _check(size, gap, normalise)
-    share = size / size.sum()
+    share: Weights = size / size.sum()
     if normalise == "always" or (normalise == "auto" and metric == "kl"):
         total = gap.sum()
         gap = gap / total if total > 0 else np.zeros_like(gap)
@@ -75,17 +75,20 @@ def _check(size: Weights, gap: Weights, normalise: str) -> None:
 
 
 class DiscoParams(Params):
-    a: float = Field(0.5, ge=0, description="How much the discrepancy counts; 0 leaves (n_k + b) / (1 + m b).")
-    b: float = Field(0.1, description="Added to every client before the ReLU; larger is closer to equal weights.")
-    metric: Metric = Field("kl", description="How a client's classes are compared with the target.")
+    a: float = Field(default=0.5, ge=0, description="How much the discrepancy counts; 0 leaves (n_k + b) / (1 + m b).")
+    b: float = Field(
+        default=0.1, description="Added to every client before the ReLU; larger is closer to equal weights."
+    )
+    metric: Metric = Field(default="kl", description="How a client's classes are compared with the target.")
     normalise: Normalise = Field(
-        "auto", description="Divide the discrepancies by their sum: auto does so for kl only, always, never."
+        default="auto", description="Divide the discrepancies by their sum: auto does so for kl only, always, never."
     )
     scope: Literal["round", "all"] = Field(
-        "round", description="Weigh among the round's clients, or once among all and renormalise on the round's."
+        default="round",
+        description="Weigh among the round's clients, or once among all and renormalise on the round's.",
     )
     target: str = Field(
-        "uniform",
+        default="uniform",
         description="Distribution that clients are compared with: uniform, a comma list of class probabilities, or "
         "global (the clients' joint distribution; needs a deployment's secure sum).",
     )
@@ -108,10 +111,7 @@ class Disco(Weighting):
 
     def weights(self, cohort: Cohort, sent: Vector, server: ServerSide, round: int) -> tuple[Weights, Metrics]:
         gaps = answered_discrepancies(cohort, cohort.ids)
-        if self.params.scope == "all":
-            weights = self._share_of_all(cohort)
-        else:
-            weights = self._weigh(cohort.sizes, gaps)
+        weights = self._share_of_all(cohort) if self.params.scope == "all" else self._weigh(cohort.sizes, gaps)
         return weights, {"disco/effective_clients": effective_clients(weights), "disco/discrepancy": gaps.tolist()}
 
     def _weigh(self, sizes: ArrayLike, gaps: Weights) -> Weights:
@@ -126,7 +126,8 @@ class Disco(Weighting):
         if kept.sum() <= 0:
             log.warning("Disco gives every client of round %d the weight 0: weighting them by size.", cohort.round)
             return cohort.share
-        return kept / kept.sum()
+        kept /= kept.sum()
+        return kept
 
 
 def answered_discrepancies(cohort: Cohort, clients: list[ClientId]) -> Weights:

@@ -27,7 +27,8 @@ def projection_by_bisection(v: NDArray[np.float64]) -> NDArray[np.float64]:
     for _ in range(200):
         middle = (low + high) / 2
         low, high = (middle, high) if np.maximum(v - middle, 0).sum() > 1 else (low, middle)
-    return np.maximum(v - (low + high) / 2, 0)
+    nearest: NDArray[np.float64] = np.maximum(v - (low + high) / 2, 0)
+    return nearest
 
 
 def projection_by_grid(v: NDArray[np.float64], steps: int = 60) -> NDArray[np.float64]:

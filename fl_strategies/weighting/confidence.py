@@ -1,0 +1,50 @@
+"""Weights by confidence: w_k is proportional to the variance of client k's predicted class probabilities.
+
+FedSSA's rule-based baseline (papers/fedssa.txt, App. D, eq. 10): w_k = c_k / sum_i c_i with
+    c_k = mean over the target samples of var(softmax z_k(x)).
+The equation names no view, so the samples are taken as they are; `on=views` averages over augmented views, as FedSSA's
+own variance term does. The mean's printed count N_k is read as the number of target samples.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import ClassVar, Literal
+
+import torch
+from pydantic import Field
+
+from fl_config.params import Params
+from fl_strategies.cohort import Cohort, Vector
+from fl_strategies.server_side import ServerSide
+from fl_strategies.weighting.base import Metrics, Weighting, Weights
+from fl_strategies.weighting.ssa_views import client_views, mean_variances, over_cohort, usable_clients
+
+log = logging.getLogger("fedloom")
+
+
+class ConfidenceParams(Params):
+    on: Literal["plain", "views"] = Field(
+        default="plain", description="Predict the samples as they are, or augmented views."
+    )
+    n_view_banks: int = Field(default=1, ge=1, description="View pairs per sample where on=views.")
+    max_samples: int = Field(
+        default=2000, ge=0, description="Target samples used a round, drawn by seed and round; 0: all."
+    )
+
+
+class Confidence(Weighting):
+    Params: ClassVar[type[Params]] = ConfidenceParams
+    needs_target: ClassVar[bool] = True
+
+    def weights(self, cohort: Cohort, sent: Vector, server: ServerSide, round: int) -> tuple[Weights, Metrics]:
+        views = client_views("confidence", cohort, sent, server, self.params.max_samples)
+        logits = views.plain() if self.params.on == "plain" else views.bank(*range(self.params.n_view_banks))
+        usable = usable_clients(logits, "confidence", cohort)
+        if not usable.any():
+            return cohort.share, {}
+        variance = over_cohort(mean_variances(logits[:, torch.from_numpy(usable)]), usable)
+        if variance.sum() <= 0:
+            log.warning("No client is confident about any sample in round %d: weighting by size.", round)
+            return cohort.share, {"confidence/variance": variance.tolist()}
+        return variance / variance.sum(), {"confidence/variance": variance.tolist()}

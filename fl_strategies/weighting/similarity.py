@@ -1,0 +1,40 @@
+"""Weights by consistency: w_k is proportional to how alike client k's predictions of two views of a sample are.
+
+FedSSA's rule-based baseline (papers/fedssa.txt, App. D, eq. 9): w_k = s_k / sum_i s_i with
+    s_k = mean over the target samples of cos(softmax z_k(x^1), softmax z_k(x^2)).
+The mean's printed count N_k is read as the number of target samples.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from pydantic import Field
+
+from fl_config.params import Params
+from fl_strategies.cohort import Cohort, Vector
+from fl_strategies.server_side import ServerSide
+from fl_strategies.weighting.base import Metrics, Weighting, Weights
+from fl_strategies.weighting.ssa_views import client_views, mean_cosines, over_cohort, usable_clients
+
+
+class SimilarityParams(Params):
+    n_view_banks: int = Field(default=1, ge=1, description="View pairs per sample that the cosine is averaged over.")
+    max_samples: int = Field(
+        default=2000, ge=0, description="Target samples used a round, drawn by seed and round; 0: all."
+    )
+
+
+class Similarity(Weighting):
+    Params: ClassVar[type[Params]] = SimilarityParams
+    needs_target: ClassVar[bool] = True
+
+    def weights(self, cohort: Cohort, sent: Vector, server: ServerSide, round: int) -> tuple[Weights, Metrics]:
+        views = client_views("similarity", cohort, sent, server, self.params.max_samples)
+        logits = views.bank(*range(self.params.n_view_banks))
+        usable = usable_clients(logits, "similarity", cohort)
+        if not usable.any():
+            return cohort.share, {}
+        cosine = over_cohort(mean_cosines(logits[:, torch.from_numpy(usable)]), usable)
+        return cosine / cosine.sum(), {"similarity/cosine": cosine.tolist()}
