@@ -83,7 +83,7 @@ def test_prox_is_exactly_nothing_without_mu_or_at_the_anchor(mu: float, theta: l
 
 def test_prox_is_the_gradient_of_half_mu_squared_distance_and_takes_part_in_both_passes_of_sam() -> None:
     theta = torch.tensor([1.0, -2.0, 0.25], requires_grad=True)
-    (0.3 / 2 * (theta - torch.tensor([0.0, 1.0, 2.0])).square().sum()).backward()
+    (0.3 / 2 * (theta - torch.tensor([0.0, 1.0, 2.0])).square().sum()).backward()  # type: ignore[no-untyped-call]
     r = fake_round(theta.tolist(), [0.0, 1.0, 2.0])
     Prox(ProxParams(mu=0.3)).correction(r)
     torch.testing.assert_close(r.flat.grad, theta.grad)
@@ -168,7 +168,7 @@ def test_ntd_of_one_or_two_classes_is_zero(classes: int) -> None:
     student = drawn(3, classes).requires_grad_()
     labels = torch.tensor([0, classes - 1, 0])
     loss = ntd_loss(student, drawn(3, classes, seed=1), labels)
-    loss.backward()
+    loss.backward()  # type: ignore[no-untyped-call]
     assert loss.item() == 0.0
     assert student.grad is not None
     assert torch.equal(student.grad, torch.zeros(3, classes, dtype=torch.float64))
@@ -259,7 +259,7 @@ def test_asd_weights_sum_to_one_and_are_never_nan(dtype: torch.dtype) -> None:
         assert bool(torch.isfinite(alpha).all()) and alpha.sum().item() == pytest.approx(1.0, rel=1e-6)
         student = (drawn(6, 5, seed=1) * 1e4).to(dtype).requires_grad_()
         loss = asd_loss(student, teacher, labels, torch.tensor(probs))
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         assert student.grad is not None
         assert bool(torch.isfinite(loss)) and bool(torch.isfinite(student.grad).all())
 
@@ -353,10 +353,17 @@ def test_decorr_of_one_sample_one_feature_or_dead_features_is_zero() -> None:
     for features in (drawn(1, 6), drawn(6, 1), torch.zeros(4, 20), torch.ones(20, 4)):
         leaf = features.requires_grad_()
         loss = decorr_loss(leaf)
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         assert loss.item() == 0.0
         assert leaf.grad is not None
         assert not leaf.grad.any()
+
+
+def test_decorr_keeps_its_digits_under_mixed_precision() -> None:
+    features = drawn(8, 40).float()
+    with torch.autocast("cpu", torch.bfloat16):
+        mixed = decorr_loss(features)
+    assert mixed.item() == pytest.approx(decorr_loss(features).item(), rel=1e-6)
 
 
 def test_decorr_objective_weighs_the_features() -> None:
@@ -400,7 +407,7 @@ def test_no_gradient_reaches_a_teacher() -> None:
     total = moon_loss(student, teacher, teacher) + ntd_loss(student, teacher, LABELS)
     for divergence in ("kl", "reverse_kl", "js"):
         total = total + asd_loss(student, teacher, LABELS, PROBS, divergence=divergence)
-    total.backward()
+    total.backward()  # type: ignore[no-untyped-call]
     assert teacher.grad is None
     assert student.grad is not None
 
