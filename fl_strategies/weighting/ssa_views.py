@@ -19,6 +19,7 @@ from torch import Tensor
 from fl_config.params import ConfigError
 from fl_config.seeds import rng, torch_generator
 from fl_data import Samples
+from fl_models.flat import load_buffers
 from fl_strategies.cohort import Cohort, Vector
 from fl_strategies.server_side import ServerSide
 from fl_strategies.weighting.ssa_loss import COSINE_EPS
@@ -63,6 +64,8 @@ class ClientViews:
     @torch.no_grad()
     def _logits(self, draws: Sequence[torch.Generator | None]) -> Tensor:
         flat = self.server.model(self.sent)
+        if self.server.buffers:  # the replies' own running statistics are not kept apart, the global model's are near
+            load_buffers(flat.model, self.server.buffers)
         logits: Tensor | None = None
         for rows in self._chunks():
             x, _ = self.target.batch(self.index[rows])

@@ -120,6 +120,19 @@ def test_diverged_clients_and_labels(rule: Any) -> None:
     assert rule.needs_target
 
 
+def test_running_statistics_of_the_global_model_are_used() -> None:
+    normed = side()
+    normed.build = cast(Any, lambda: nn.Sequential(nn.BatchNorm1d(2, affine=False, eps=0), nn.Linear(2, 2, bias=False)))
+    cohort = cohort_of(SWAPPED, INDIFFERENT)
+    normed.buffers = {
+        "0.running_mean": np.zeros(2, dtype=np.float32),
+        "0.running_var": np.full(2, 0.25, dtype=np.float32),  # doubles the features: logits (2 log 3, 0)
+        "0.num_batches_tracked": np.array(1),
+    }
+    _, metrics = Confidence(ConfidenceParams()).weights(cohort, SENT, normed, 1)
+    np.testing.assert_allclose(metrics["confidence/variance"], [2 * 0.4**2, 0.0], atol=1e-5)
+
+
 def test_more_banks_average_the_same_mean() -> None:
     one, _ = Similarity(SimilarityParams()).weights(cohort_of(SWAPPED, STEADY), SENT, side(), 1)
     three, _ = Similarity(SimilarityParams(n_view_banks=3)).weights(cohort_of(SWAPPED, STEADY), SENT, side(), 1)
