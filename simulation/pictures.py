@@ -34,6 +34,8 @@ MOST_COLUMNS = 300  # from here on neighbours share a column: a screen has no mo
 MOST_POINTS = 1500
 MOST_CELLS = 200_000
 
+Curve = tuple[list[int], np.ndarray, np.ndarray | None]  # rounds, mean, deviation over seeds
+
 
 def accuracy_figure(runs: Sequence[RunRecord]) -> go.Figure | None:
     return curve_figure(runs, "global/accuracy", "Accuracy", ".1%")
@@ -60,12 +62,11 @@ def curve_figure(runs: Sequence[RunRecord], key: str, title: str, number: str) -
     figure.update_yaxes(tickformat=".0%" if number.endswith("%") else ".3~g")
     figure.update_layout(height=460 if key == "global/accuracy" else 360)
     for index, group in enumerate(group_runs(runs)):
-        rounds, mean, deviation = across_seeds([run.series(key) for run in group.runs])
-        figure.add_traces(_curve(group, index, rounds, mean, deviation, number))
+        figure.add_traces(_curve(group, index, across_seeds([run.series(key) for run in group.runs]), number))
     return _whole_rounds(figure) if figure.data else None
 
 
-def across_seeds(series: Sequence[Mapping[int, float]]) -> tuple[list[int], np.ndarray, np.ndarray | None]:
+def across_seeds(series: Sequence[Mapping[int, float]]) -> Curve:
     """Rounds that every non-empty series has, the mean there, and the sample deviation where there are several."""
     series = [one for one in series if one]
     rounds = sorted(set.intersection(*(set(one) for one in series))) if series else []
@@ -164,10 +165,10 @@ def traffic_figure(runs: Sequence[RunRecord]) -> go.Figure | None:
         ways = [across_seeds([_cumulative_mb(run, key) for run in group.runs]) for key in ("bytes_up", "bytes_down")]
         if len(groups) == 1:
             for way, (name, (rounds, mean, _)) in enumerate(zip(TRAFFIC_WAYS, ways, strict=True)):
-                for trace in _curve(group, way, rounds, mean, None, ",.4~g"):
+                for trace in _curve(group, way, (rounds, mean, None), ",.4~g"):
                     figure.add_trace(trace.update(name=name, mode="lines", stackgroup="ways"))
         elif ways[0][0] == ways[1][0]:
-            for trace in _curve(group, index, ways[0][0], ways[0][1] + ways[1][1], None, ",.4~g"):
+            for trace in _curve(group, index, (ways[0][0], ways[0][1] + ways[1][1], None), ",.4~g"):
                 figure.add_trace(trace)
     figure.update_yaxes(rangemode="tozero")
     return _whole_rounds(figure) if figure.data else None
@@ -320,9 +321,8 @@ def class_names(run: RunRecord, count: int) -> list[str]:
     return [_plain(name) for name in names] if len(names) == count else [str(index) for index in range(count)]
 
 
-def _curve(
-    group: RunGroup, index: int, rounds: Sequence[int], mean: np.ndarray, deviation: np.ndarray | None, number: str
-) -> list[go.Scatter]:
+def _curve(group: RunGroup, index: int, curve: Curve, number: str) -> list[go.Scatter]:
+    rounds, mean, deviation = curve
     if not rounds:
         return []
     keep = _thin(len(rounds), MOST_POINTS)

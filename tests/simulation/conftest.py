@@ -20,6 +20,7 @@ GAIN = {"fedavg": 0.80, "feddisco": 0.83, "feddyn+disco": 0.86, "scaffold": 0.84
 
 def write_run(
     folder: Path,
+    *,
     strategy: str = "fedavg",
     seed: int = 0,
     rounds: int = 30,
@@ -40,9 +41,9 @@ def write_run(
     config |= {"clients": clients, "fraction": cohort / clients, "rounds": rounds, "epochs": 1, "batch-size": 50}
     config |= {"lr": 0.05, "momentum": 0.9, "seed": seed, "eval-every": eval_every, "out": str(folder), "engine": "ray"}
     (folder / "config.toml").write_text(tomli_w.dumps(config | options | {"set": {"disco.a": 0.5, "disco.b": 0.1}}))
-    lines = [
-        _line(number, strategy, random, counts, cohort, eval_every, dropped, extra) for number in range(rounds + 1)
-    ]
+    made_of: dict[str, Any] = {"strategy": strategy, "random": random, "counts": counts, "cohort": cohort}
+    made_of |= {"eval_every": eval_every, "dropped": dropped, "extra": extra}
+    lines = [_line(number, **made_of) for number in range(rounds + 1)]
     (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     if finished:
         evaluated = [line for line in lines if "global/accuracy" in line]
@@ -58,6 +59,7 @@ def write_run(
 
 def _line(
     number: int,
+    *,
     strategy: str,
     random: np.random.Generator,
     counts: np.ndarray,

@@ -41,7 +41,8 @@ def test_a_finished_run_is_read_whole(make_run: MakeRun) -> None:
     run = read_run(make_run(strategy="feddisco", seed=3, rounds=4))
     assert (run.name, run.strategy, run.seed, run.finished) == ("feddisco", "feddisco", 3, True)
     assert [line["round"] for line in run.metrics] == [0, 1, 2, 3, 4]
-    assert run.partition is not None and len(run.partition["counts"]) == 20
+    assert run.partition is not None
+    assert len(run.partition["counts"]) == 20
 
 
 def test_a_half_written_last_line_and_a_missing_summary_are_an_unfinished_run(make_run: MakeRun) -> None:
@@ -123,7 +124,8 @@ def test_seeds_become_mean_and_band() -> None:
 def test_a_single_run_is_a_line_without_a_band_and_missing_values_are_left_out() -> None:
     run = record("fedavg", 1, {0: 0.1, 1: float("nan"), 2: 0.5})
     figure = pictures.accuracy_figure([run])
-    assert figure is not None and len(figure.data) == 1
+    assert figure is not None
+    assert len(figure.data) == 1
     assert list(figure.data[0].x) == [0, 2]
 
 
@@ -184,7 +186,8 @@ def test_weights_are_placed_by_client_and_round_and_blank_elsewhere() -> None:
 def test_long_runs_average_the_weights_of_neighbouring_rounds() -> None:
     metrics = [{"round": n, "cohort": ["a"], "weights": [n % 2 * 1.0]} for n in range(1, 601)]
     figure = pictures.weights_figure(RunRecord(Path("r"), {}, metrics, {}, None, "r"))
-    assert figure is not None and len(figure.data[0].x) == 300
+    assert figure is not None
+    assert len(figure.data[0].x) == 300
     assert set(figure.data[0].z[0]) == {0.5}
 
 
@@ -202,7 +205,8 @@ def test_seconds_stack_by_phase_for_one_run_and_average_for_several() -> None:
     metrics = [{"round": n, "seconds": {"train": float(n), "evaluate": 1.0}} for n in (1, 2, 3)]
     runs = [RunRecord(Path(s), {"strategy": s}, metrics, {}, None, s) for s in ("fedavg", "fedssa")]
     single, several = pictures.seconds_figure(runs[:1]), pictures.seconds_figure(runs)
-    assert single is not None and several is not None
+    assert single is not None
+    assert several is not None
     assert {trace.name: list(trace.y) for trace in single.data} == {"train": [1, 2, 3], "evaluate": [1, 1, 1]}
     assert {trace.name: list(trace.x) for trace in several.data} == {"train": [2, 2], "evaluate": [1, 1]}
 
@@ -229,7 +233,8 @@ def test_partition_keeps_every_example_on_average_from_few_to_many_clients(clien
     assert len(sizes.x) == min(clients, {500: 250, 1000: 250}.get(clients, clients))
     assert np.mean(sizes.y) == pytest.approx(counts.sum() / clients)
     assert len(set(sizes.x)) == len(sizes.x)
-    assert cells.y[3] == "&lt;b&gt;" and figure.layout.title.text == "A &lt;b&gt;split&lt;/b&gt;"
+    assert cells.y[3] == "&lt;b&gt;"
+    assert figure.layout.title.text == "A &lt;b&gt;split&lt;/b&gt;"
     pictures.partition_png(counts.tolist(), names, ids, tmp_path / "split.png")
     assert (tmp_path / "split.png").read_bytes().startswith(b"\x89PNG")
 
@@ -292,11 +297,14 @@ def test_the_page_is_one_file_without_a_request_and_always_the_same(make_run: Ma
     own = re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
     assert not re.search(r"""(src|href)=["']?(https?:)?//|@import|url\(""", own)
     policy = html.unescape(own)
-    assert "default-src 'none'" in policy and "'unsafe-eval'" not in policy
+    assert "default-src 'none'" in policy
+    assert "'unsafe-eval'" not in policy
     assert page.count("plotly.js v") == 1
     assert page == write_report([folder], tmp_path / "again.html").read_text()
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["report.html"]
-    assert "dirichlet:0.3" in own and "set.disco.a" in own and "1.39.0" in own
+    assert "dirichlet:0.3" in own
+    assert "set.disco.a" in own
+    assert "1.39.0" in own
 
 
 def test_all_text_is_escaped(make_run: MakeRun) -> None:
