@@ -129,7 +129,7 @@ def _from_cache(entry: Entry, cache: Path, may_fetch: bool) -> Dataset:
             mean=tuple(meta["mean"]) if meta["mean"] else None, std=tuple(meta["std"]) if meta["std"] else None,
             flips=entry.flips, vocabulary=int(meta["vocabulary"]),
         )  # fmt: skip
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
         raise DataError(
             f"The stored copy of {entry.name} in {folder} is damaged ({error}); run `fedloom data fetch {entry.name}`."
         ) from error
@@ -159,7 +159,7 @@ def _intact(folder: Path) -> bool:
             return True
     except FileNotFoundError:
         return False
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
         log.warning("%s cannot be read (%s).", folder, error)
     log.warning("The stored copy in %s is damaged and is fetched again.", folder)
     return False
@@ -198,7 +198,7 @@ def verify(entry: Entry, decoded: Decoded, expected: Expected) -> None:
         if len(y) != len(x) or y.min() < 0 or y.max() >= entry.classes:
             raise DataError(f"its {split} labels do not fit {entry.classes} classes.")
         counts = np.bincount(y, minlength=entry.classes)
-        if split == "train" and (counts == 0).any() or expected.balanced and len(set(counts.tolist())) > 1:
+        if (split == "train" and (counts == 0).any()) or (expected.balanced and len(set(counts.tolist())) > 1):
             raise DataError(
                 f"its {split} classes have {counts.min()} to {counts.max()} samples, which is not {entry.name}."
             )

@@ -14,7 +14,7 @@ from types import ModuleType
 import torch
 
 # A Library's declarations vanish with the object, so it has to live as long as the process.
-_declared: torch.library.Library | None = None
+_declared: list[torch.library.Library] = []
 
 _SCHEMAS = (
     "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
@@ -39,9 +39,9 @@ def native_library_loads() -> bool:
 
 def import_torchvision() -> ModuleType:
     """The torchvision module, importable with or without its native library."""
-    global _declared
-    if _declared is None and not native_library_loads() and not hasattr(torch.ops.torchvision, "nms"):
-        _declared = torch.library.Library("torchvision", "DEF")  # type: ignore[no-untyped-call]
+    if not _declared and not native_library_loads() and not hasattr(torch.ops.torchvision, "nms"):
+        library = torch.library.Library("torchvision", "DEF")  # type: ignore[no-untyped-call]
+        _declared.append(library)
         for schema in _SCHEMAS:
-            _declared.define(schema)  # type: ignore[no-untyped-call]
+            library.define(schema)  # type: ignore[no-untyped-call]
     return importlib.import_module("torchvision")

@@ -19,15 +19,14 @@ def open_npz(path: Path) -> dict[str, np.ndarray]:
     if not path.is_file():
         raise DataError(f"npz:{path} does not exist; give a file written with numpy.savez.")
     try:
-        with np.load(path, allow_pickle=False) as content:
-            if not isinstance(content, np.lib.npyio.NpzFile):
-                raise DataError(
-                    f"{path} is a single array, not an npz file; write it with numpy.savez(FILE, x_train=...)."
-                )
+        content = np.load(path, allow_pickle=False)
+        if isinstance(content, np.ndarray):
+            raise DataError(f"{path} is a single array, not an npz file; write it with numpy.savez(FILE, x_train=...).")
+        with content:
             return {key: content[key] for key in content.files}
+    except DataError:
+        raise
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        if isinstance(error, DataError):
-            raise
         raise DataError(f"{path} is not a readable npz file of plain arrays ({error}).") from error
 
 
