@@ -81,8 +81,7 @@ def class_accuracy_figure(runs: Sequence[RunRecord]) -> go.Figure | None:
     groups = group_runs(runs)
     figure = _figure("Class", "Accuracy", hovermode="x unified", barmode="group", bargap=0.25)
     figure.update_layout(scattermode="group", scattergap=0.35)
-    # Bars must start at zero; dots may use the room for their differences.
-    figure.update_yaxes(tickformat=".0%", range=[0, 1.02] if len(groups) == 1 else None)
+    figure.update_yaxes(tickformat=".0%", range=[0, 1.02])
     for index, group in enumerate(groups):
         rows = [row for row in map(last_class_accuracy, group.runs) if row]
         if not rows or len({len(row) for row in rows}) > 1:
