@@ -33,6 +33,7 @@ Parts = list[np.ndarray]
 class Scheme:
     """A parsed `--partition`."""
 
+    spec: str
     name: str
     numbers: tuple[float, ...] = ()
     file: Path | None = None
@@ -68,8 +69,8 @@ def parse(spec: str) -> Scheme:
             )
         if not Path(argument).expanduser().is_file():
             raise ConfigError(f"--partition {spec!r} names no file that exists.")
-        return Scheme(name, file=Path(argument).expanduser())
-    return Scheme(name, _numbers(name, argument, spec), longtail=longtail)
+        return Scheme(spec, name, file=Path(argument).expanduser())
+    return Scheme(spec, name, _numbers(name, argument, spec), longtail=longtail)
 
 
 def _numbers(name: str, argument: str, spec: str) -> tuple[float, ...]:
@@ -108,7 +109,7 @@ def check_partition_spec(spec: str) -> None:
     parse(spec)
 
 
-def partition(
+def partition(  # noqa: PLR0917
     spec: str, labels: np.ndarray, num_clients: int, num_classes: int, seed: int, min_samples: int = 2
 ) -> Parts:
     """Sorted sample indices of each client: disjoint, together all samples (of the long tail), `min_samples` or more each."""
@@ -129,20 +130,13 @@ def partition(
             f"{num_clients} clients with at least {min_samples} samples each need {num_clients * min_samples:,} samples, "
             f"but there are {len(kept):,}; use fewer clients or a larger dataset."
         )
-    parts = [
-        kept[part] for part in _divide(scheme, spec, labels[kept], num_clients, num_classes, generator, min_samples)
-    ]
+    places = _divide(scheme, labels[kept], num_clients, num_classes, generator, least=min_samples)
+    parts = [kept[place] for place in places]
     return [np.sort(part).astype(np.int64) for part in top_up(parts, min_samples, generator)]
 
 
 def _divide(
-    scheme: Scheme,
-    spec: str,
-    labels: np.ndarray,
-    clients: int,
-    classes: int,
-    generator: np.random.Generator,
-    least: int,
+    scheme: Scheme, labels: np.ndarray, clients: int, classes: int, generator: np.random.Generator, *, least: int
 ) -> Parts:
     if scheme.name == "iid":
         return list(np.array_split(generator.permutation(len(labels)), clients))
@@ -150,11 +144,13 @@ def _divide(
     if scheme.name == "dirichlet":
         return _dirichlet(pools, clients, scheme.numbers[0], generator, least)
     if scheme.name == "shards":
-        return deal_shards(pools, clients, int(scheme.numbers[0]), generator, f"--partition {spec!r}")
+        return deal_shards(pools, clients, int(scheme.numbers[0]), generator, f"--partition {scheme.spec!r}")
     if scheme.name == "biased":
-        return _biased(pools, clients, int(scheme.numbers[0]), int(scheme.numbers[1]), generator, spec)
+        return _biased(scheme, pools, clients, generator)
     if len(scheme.numbers) > clients:
-        raise ConfigError(f"--partition {spec!r} has {len(scheme.numbers)} groups but there are {clients} clients.")
+        raise ConfigError(
+            f"--partition {scheme.spec!r} has {len(scheme.numbers)} groups but there are {clients} clients."
+        )
     # Groups in order; where the clients do not divide evenly, the first groups have one more.
     groups = np.array_split(np.arange(clients), len(scheme.numbers))
     alphas = np.concatenate([np.full(len(group), alpha) for group, alpha in zip(groups, scheme.numbers, strict=True)])
@@ -179,12 +175,13 @@ def _dirichlet(pools: Parts, clients: int, beta: float, generator: np.random.Gen
     return [np.concatenate([piece[client] for piece in pieces]) for client in range(clients)]
 
 
-def _biased(pools: Parts, clients: int, biased: int, unbiased: int, generator: np.random.Generator, spec: str) -> Parts:
+def _biased(scheme: Scheme, pools: Parts, clients: int, generator: np.random.Generator) -> Parts:
     """FedDisco's NIID-2: B clients with C/5 classes each, U with all; balanced classes give equal sizes.
 
     The unbiased clients take U/(B+U) of every class, and all of a class that no biased client holds. (The paper's equal
     sizes follow from its Table 13: uniform weights and FedAvg's give the same numbers under NIID-2.)
     """
+    spec, biased, unbiased = scheme.spec, int(scheme.numbers[0]), int(scheme.numbers[1])
     if biased + unbiased != clients:
         raise ConfigError(f"--partition {spec!r} describes {biased + unbiased} clients, but --clients is {clients}.")
     present = [label for label, pool in enumerate(pools) if len(pool)]

@@ -217,7 +217,7 @@ def from_hugging_face(entry: Entry, source: Source, scratch: Path) -> Decoded:
     from huggingface_hub import constants
 
     require_reachable(constants.ENDPOINT)
-    from datasets import load_dataset
+    from datasets import load_dataset  # type: ignore[import-untyped]
 
     halves = []
     for split in ("train", source.options["test"]):

@@ -108,7 +108,7 @@ def test_damage_is_found_and_repaired(toy: Entry, tmp_path: Path) -> None:
     fetch("toy", tmp_path)
     assert np.array_equal(np.load(folder / "x_train.npy"), array)
     (folder / "y_test.npy").write_bytes(b"")
-    with pytest.raises(DataError, match=r"damaged .* fedloom data fetch toy"):
+    with pytest.raises(DataError, match=r"damaged .*fedloom data fetch toy"):
         load("toy", tmp_path)
     fetch("toy", tmp_path)
     assert len(load("toy", tmp_path).y_test) == 2
