@@ -53,14 +53,16 @@ def predict_samples(
     learned, ensemble, weights = [], [], []
     for number, part in enumerate(torch.split(x, CHUNK)):
         plain = torch.stack([forward(model, part) for model in models]).cpu()
-        w = torch.from_numpy(_learn(_views(models, part, augment, view_pairs, seed, number), descent, steps))
+        w = torch.from_numpy(
+            _learn(_views(models, part, augment, pairs=view_pairs, seed=seed, chunk=number), descent, steps)
+        )
         learned.append(torch.einsum("kb,kbc->bc", w.to(plain.dtype), plain))
         ensemble.append(plain.mean(dim=0))
         weights.append(w.T)
     return torch.cat(learned), torch.cat(ensemble), torch.cat(weights)
 
 
-def _views(models: Sequence[Predict], x: Tensor, augment: Augment, pairs: int, seed: int, chunk: int) -> Floats:
+def _views(models: Sequence[Predict], x: Tensor, augment: Augment, *, pairs: int, seed: int, chunk: int) -> Floats:
     """Logits [K, 2, C, pairs, B] of every pair of views, samples last: the layout of `slope_in_logits`."""
     views = [
         augment(x, torch_generator(seed, "ssa-sample-views", chunk, pair, view))

@@ -76,7 +76,8 @@ def test_a_class_without_target_is_finite_for_the_norms() -> None:
 def test_target_from_an_option() -> None:
     assert target_distribution("uniform") is None
     given = target_distribution("0.5, 0.25,0.25")
-    assert given is not None and given.tolist() == [0.5, 0.25, 0.25]
+    assert given is not None
+    assert given.tolist() == [0.5, 0.25, 0.25]
     with pytest.raises(ConfigError, match="secure sum"):
         target_distribution("global")
     with pytest.raises(ConfigError, match="comma list"):

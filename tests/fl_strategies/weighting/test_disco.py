@@ -83,7 +83,8 @@ def test_on_the_simplex_and_equivariant(
 ) -> None:
     sizes, gaps = np.array(rows).T
     weights = disco_weights(sizes, gaps, a, b, metric)
-    assert weights.sum() == pytest.approx(1) and (weights >= 0).all()
+    assert weights.sum() == pytest.approx(1)
+    assert (weights >= 0).all()
     order = list(range(len(rows)))
     shuffle.shuffle(order)
     np.testing.assert_allclose(disco_weights(sizes[order], gaps[order], a, b, metric), weights[order], atol=1e-6)

@@ -67,7 +67,8 @@ def test_loss_and_slope_are_finite_at_weight_zero() -> None:
     weights = torch.tensor([1.0, 0.0, 0.0], dtype=torch.float64, requires_grad=True)
     loss = ssa_loss(first, second, weights)
     torch.autograd.backward(loss)
-    assert weights.grad is not None and torch.isfinite(weights.grad).all()
+    assert weights.grad is not None
+    assert torch.isfinite(weights.grad).all()
     alone = ssa_loss(first[:1], second[:1], torch.ones(1, dtype=torch.float64))
     assert float(loss.detach()) == pytest.approx(float(alone), abs=1e-12)
 
@@ -89,7 +90,7 @@ def test_wrong_shapes_are_sentences() -> None:
 
 
 def learned_by_autograd(
-    first: Tensor, second: Tensor, descent: Descent, init: list[float], epochs: int, batch: int, seed: int
+    first: Tensor, second: Tensor, descent: Descent, init: list[float], *, epochs: int, batch: int, seed: int
 ) -> Tensor:
     """The same learning, written with torch's own gradient and optimiser."""
     v = torch.tensor(init, dtype=torch.float64).log().requires_grad_()
@@ -132,7 +133,7 @@ def test_closed_form_is_autograd(descent: Descent, batch: int) -> None:
         batch_size=batch, seed=11, momentum=descent.momentum, nesterov=descent.nesterov,
         weight_decay=descent.weight_decay, var_unbiased=descent.var_unbiased, init=init,
     )  # fmt: skip
-    expected = learned_by_autograd(first, second, descent, init, 7, batch, 11)
+    expected = learned_by_autograd(first, second, descent, init, epochs=7, batch=batch, seed=11)
     np.testing.assert_allclose(learned, expected.numpy(), atol=1e-12)
     assert abs(learned - init).max() > 1e-3
 
@@ -152,7 +153,8 @@ def test_equal_models_leave_only_the_entropy() -> None:
 def test_the_confident_and_consistent_client_dominates(good: int) -> None:
     first, second = skewed_views(good=good)
     weights = learn_weights(first, second, **LEARN)
-    assert weights.argmax() == good and weights[good] > 0.5
+    assert weights.argmax() == good
+    assert weights[good] > 0.5
     assert weights.sum() == pytest.approx(1, abs=1e-12)
     longer = learn_weights(first, second, **LEARN, steps_min=400)
     assert longer[good] > weights[good]
@@ -187,10 +189,12 @@ def test_banks_take_turns() -> None:
 def test_vanishing_weights_stay_finite() -> None:
     first, second = skewed_views()
     weights = learn_weights(first * 1e4, second * 1e4, **{**LEARN, "lr": 1e4}, steps_min=500)
-    assert np.isfinite(weights).all() and weights.sum() == pytest.approx(1)
+    assert np.isfinite(weights).all()
+    assert weights.sum() == pytest.approx(1)
     learner = WeightLearner(Descent(), [0.0, -2000.0])  # w_2 is 0 in double precision
     learner.epoch(paired(first[:2].numpy(), second[:2].numpy()), np.arange(200), 50)
-    assert np.isfinite(learner.v).all() and learner.weights.tolist() == [1.0, 0.0]
+    assert np.isfinite(learner.v).all()
+    assert learner.weights.tolist() == [1.0, 0.0]
 
 
 def test_log_gets_the_loss_parts_of_every_epoch() -> None:
@@ -276,20 +280,25 @@ def test_customise_sends_sizes_and_keeps_the_learned() -> None:
     out, _ = weighting.weights(cohort, SENT, side, 1)
     np.testing.assert_allclose(out, [0.1, 0.2, 0.3, 0.4])
     own, metrics = weighting.customised(cohort, SENT, side, 1)
-    assert own.argmax() == 1 and own.sum() == pytest.approx(1)
+    assert own.argmax() == 1
+    assert own.sum() == pytest.approx(1)
     assert metrics["ssa/weights"] == own.tolist()
-    assert np.argmax(metrics["ssa/variance"]) == 1 and len(metrics["ssa/cosine"]) == 4
+    assert np.argmax(metrics["ssa/variance"]) == 1
+    assert len(metrics["ssa/cosine"]) == 4
     assert {"ssa/loss_cos", "ssa/loss_var", "ssa/loss_we", "ssa/seconds_forward", "ssa/seconds_learn"} <= metrics.keys()
     assert metrics["ssa/loss_we"] == pytest.approx(float((own * np.log(own)).sum()), abs=1e-6)
     assert side.state == {}
-    assert Ssa.needs_target and weighting.needs_target and weighting.asks == ()
+    assert Ssa.needs_target
+    assert weighting.needs_target
+    assert weighting.asks == ()
 
 
 def test_modes_say_when_the_server_forms_its_own_model() -> None:
     assert [ssa(warmup_rounds=1).customises(r, 3) for r in (1, 2, 3)] == [False, True, True]
     assert [ssa(mode="post_hoc").customises(r, 3) for r in (1, 2, 3)] == [False, False, True]
     assert not ssa(mode="every_round").customises(3, 3)
-    assert not ssa(mode="sample_wise").needs_target and not ssa(mode="sample_wise").customises(3, 3)
+    assert not ssa(mode="sample_wise").needs_target
+    assert not ssa(mode="sample_wise").customises(3, 3)
 
 
 def test_every_round_sends_the_learned_after_the_warmup() -> None:
@@ -297,7 +306,8 @@ def test_every_round_sends_the_learned_after_the_warmup() -> None:
     first, _ = weighting.weights(cohort_of([0, 1, 2, 3]), SENT, side, 1)
     np.testing.assert_allclose(first, [0.1, 0.2, 0.3, 0.4])
     second, _ = weighting.weights(cohort_of([0, 1, 2, 3], round=2), SENT, side, 2)
-    assert second.argmax() == 1 and second[1] > 0.4
+    assert second.argmax() == 1
+    assert second[1] > 0.4
 
 
 def test_a_round_is_a_function_of_the_seed() -> None:
@@ -332,9 +342,11 @@ def test_a_round_learns_on_the_mixed_logits_of_its_models() -> None:
 
 def test_partial_participation_and_one_client() -> None:
     partial, _ = ssa().customised(cohort_of([1, 3]), SENT, side_of(), 1)
-    assert partial.shape == (2,) and partial[0] > partial[1]
+    assert partial.shape == (2,)
+    assert partial[0] > partial[1]
     alone, metrics = ssa().customised(cohort_of([3]), SENT, side_of(), 1)
-    assert alone.tolist() == [1.0] and metrics == {"ssa/weights": [1.0]}
+    assert alone.tolist() == [1.0]
+    assert metrics == {"ssa/weights": [1.0]}
 
 
 def test_labels_are_refused() -> None:
@@ -357,8 +369,11 @@ def test_a_diverged_client_gets_nothing(caplog: pytest.LogCaptureFixture) -> Non
     cohort.updates[2] = 3e38
     with caplog.at_level(logging.WARNING, logger="fedloom"):
         weights, metrics = ssa().customised(cohort, SENT, side_of(), 1)
-    assert weights[2] == 0 and weights.sum() == pytest.approx(1) and weights.argmax() == 1
-    assert "client 2" in caplog.text and metrics["ssa/variance"][2] == 0
+    assert weights[2] == 0
+    assert weights.sum() == pytest.approx(1)
+    assert weights.argmax() == 1
+    assert "client 2" in caplog.text
+    assert metrics["ssa/variance"][2] == 0
     cohort.updates[:] = 3e38
     fallback, _ = ssa().customised(cohort, SENT, side_of(), 1)
     np.testing.assert_allclose(fallback, cohort.share)
@@ -426,7 +441,8 @@ def sample_models() -> tuple[list[Any], Tensor]:
 def test_sample_wise_weights_follow_the_sample() -> None:
     models, x = sample_models()
     learned, ensemble, weights = predict_samples(models, x, cast(Any, jitter), seed=2)
-    assert learned.shape == ensemble.shape == (40, CLASSES) and weights.shape == (40, 2)
+    assert learned.shape == ensemble.shape == (40, CLASSES)
+    assert weights.shape == (40, 2)
     torch.testing.assert_close(weights.sum(1), torch.ones(40, dtype=weights.dtype))
     right = (torch.arange(40) % CLASSES) // 2
     assert (weights.argmax(1) == right).all()
@@ -456,7 +472,8 @@ def test_one_sample_is_learned_as_a_target_of_its_pairs() -> None:
 def test_sample_wise_edges() -> None:
     models, x = sample_models()
     learned, ensemble, weights = predict_samples(models[:1], x, cast(Any, jitter), seed=2)
-    assert torch.equal(learned, ensemble) and (weights == 1).all()
+    assert torch.equal(learned, ensemble)
+    assert (weights == 1).all()
     equal = predict_samples(models, x, cast(Any, jitter), seed=2, steps=0)
     torch.testing.assert_close(equal[0], equal[1])
     with pytest.raises(ConfigError, match="at least one model"):
