@@ -109,7 +109,7 @@ def check_partition_spec(spec: str) -> None:
     parse(spec)
 
 
-def partition(  # noqa: PLR0917
+def partition(
     spec: str, labels: np.ndarray, num_clients: int, num_classes: int, seed: int, min_samples: int = 2
 ) -> Parts:
     """Sorted sample indices of each client: disjoint, together all samples (of the long tail), `min_samples` or more each."""

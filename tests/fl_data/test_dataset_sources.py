@@ -46,6 +46,21 @@ def scratch(tmp_path: Path) -> Path:
     return place
 
 
+def test_an_empty_folder_does_not_hide_the_next(tmp_path: Path) -> None:
+    (tmp_path / "raw" / "gzip").mkdir(parents=True)
+    (tmp_path / "raw" / "gzip" / "value").write_text("4")
+
+    def strict(folder: Path) -> Decoded:
+        if not (folder / "value").is_file():
+            raise DataError(f"{folder} has no file value.")
+        return reader(folder)
+
+    source = Source("files", "", ("raw", "raw/gzip"), strict)
+    assert sources.from_folders(source, [tmp_path]).x_train.max() == 4
+    with pytest.raises(DataError, match="raw has no file value"):
+        sources.from_folders(Source("files", "", ("raw",), strict), [tmp_path])
+
+
 def test_debian_reads_what_is_installed(tmp_path: Path, commands: Path) -> None:
     installed = tmp_path / "installed"
     installed.mkdir()
