@@ -11,7 +11,7 @@ from flwr.serverapp import Grid, ServerApp
 
 from fl_strategies.assembly import Server
 from fl_strategies.checkpoint import load_checkpoint
-from fl_strategies.plan import Plan, make_plan
+from fl_strategies.plan import Plan, plan_of_run
 from fl_strategies.records import Observer
 from fl_strategies.run_folder import CHECKPOINT, RunFolder, default_folder
 
@@ -34,7 +34,7 @@ def make_app(server: Server | None = None) -> ServerApp:
 
     @app.main()
     def main(grid: Grid, context: Context) -> None:
-        (server or open_server(make_plan(context.run_config))).run(grid)
+        (server or open_server(plan_of_run(context.run_config))).run(grid)
 
     return app
 

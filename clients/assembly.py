@@ -38,11 +38,21 @@ class ModelSpec:
 
 def model_spec(config: Options, dataset: Dataset, projection: int) -> ModelSpec:
     name = auto(dataset.name, dataset.kind, dataset.shape) if config.model == "auto" else config.model
-    return ModelSpec(name, dataset.shape, dataset.num_classes, dataset.kind, dataset.vocabulary, projection, config.seed)
+    return ModelSpec(
+        name, dataset.shape, dataset.num_classes, dataset.kind, dataset.vocabulary, projection, config.seed
+    )
 
 
 def build_model(spec: ModelSpec) -> Any:
-    return build(spec.name, spec.shape, spec.num_classes, kind=spec.kind, vocabulary=spec.vocabulary, projection=spec.projection, seed=spec.seed)
+    return build(
+        spec.name,
+        spec.shape,
+        spec.num_classes,
+        kind=spec.kind,
+        vocabulary=spec.vocabulary,
+        projection=spec.projection,
+        seed=spec.seed,
+    )
 
 
 @functools.lru_cache(maxsize=2)
@@ -68,7 +78,9 @@ class Division:
 @functools.lru_cache(maxsize=2)
 def parts_of(division: Division) -> list[NDArray[np.int64]]:
     dataset = load(division.dataset)
-    return partition(division.partition, dataset.y_train, division.clients, dataset.num_classes, division.seed, division.min_samples)
+    return partition(
+        division.partition, dataset.y_train, division.clients, dataset.num_classes, division.seed, division.min_samples
+    )
 
 
 def counts_of(config: Options, dataset: Dataset) -> NDArray[np.int64]:
@@ -81,7 +93,9 @@ def samples_of(division: Division, client: int, held_out: float, device: str) ->
     dataset = load(division.dataset)
     train, held = held_out_split(parts_of(division)[client], dataset.y_train, held_out, division.seed, client)
     where = choose_device(device)
-    return Samples(dataset.x_train, dataset.y_train, dataset, where, train), Samples(dataset.x_train, dataset.y_train, dataset, where, held)
+    return Samples(dataset.x_train, dataset.y_train, dataset, where, train), Samples(
+        dataset.x_train, dataset.y_train, dataset, where, held
+    )
 
 
 def local_settings(config: Options) -> LocalSettings:
@@ -105,10 +119,20 @@ def simulated_client(config: Options, client: int, *, projection: int, held_out:
     train, held = samples_of(Division.of(config), client, held_out, config.device)
     memory: Memory = FolderMemory(Path(config.state_folder), client) if config.state_folder else RecordMemory(state)
     flat = flat_model(model_spec(config, dataset, projection), config.device)
-    return LocalClient(flat, train, dataset.num_classes, client_id=client, held_out=held, memory=memory, settings=local_settings(config))
+    return LocalClient(
+        flat,
+        train,
+        dataset.num_classes,
+        client_id=client,
+        held_out=held,
+        memory=memory,
+        settings=local_settings(config),
+    )
 
 
-def hosted_client(config: Options, node: Mapping[str, Any], *, projection: int, held_out: float, state: Any) -> LocalClient:
+def hosted_client(
+    config: Options, node: Mapping[str, Any], *, projection: int, held_out: float, state: Any
+) -> LocalClient:
     """A client on its own host, with private data that the node's configuration names."""
     name = str(node.get("name", node.get("partition-id", 0)))
     dataset = load(str(node["data"]))
@@ -118,4 +142,12 @@ def hosted_client(config: Options, node: Mapping[str, Any], *, projection: int, 
     samples = [Samples(dataset.x_train, dataset.y_train, dataset, where, indices) for indices in (train, held)]
     memory: Memory = FolderMemory(Path(str(node["state"])), name) if "state" in node else RecordMemory(state)
     flat = flat_model(model_spec(config, dataset, projection), config.device)
-    return LocalClient(flat, samples[0], dataset.num_classes, client_id=name, held_out=samples[1], memory=memory, settings=local_settings(config))
+    return LocalClient(
+        flat,
+        samples[0],
+        dataset.num_classes,
+        client_id=name,
+        held_out=samples[1],
+        memory=memory,
+        settings=local_settings(config),
+    )

@@ -62,7 +62,9 @@ class Reply:
 
 def task_settings(defaults: LocalSettings, config: Mapping[str, Any]) -> LocalSettings:
     """The client's own settings, overridden by those of the message."""
-    known = {name: config[key] for name in LocalSettings.__dataclass_fields__ if (key := name.replace("_", "-")) in config}
+    known = {
+        name: config[key] for name in LocalSettings.__dataclass_fields__ if (key := name.replace("_", "-")) in config
+    }
     if "lr" in known:
         known.setdefault("initial_lr", known["lr"])
     return replace(defaults, **known)
@@ -95,7 +97,14 @@ class LocalClient(NumPyClient):
 
     @classmethod
     def on_arrays(
-        cls, model: nn.Module, x: NDArray[Any], y: NDArray[Any], *, client_id: int | str = 0, num_classes: int | None = None, state: RecordDict | None = None
+        cls,
+        model: nn.Module,
+        x: NDArray[Any],
+        y: NDArray[Any],
+        *,
+        client_id: int | str = 0,
+        num_classes: int | None = None,
+        state: RecordDict | None = None,
     ) -> LocalClient:
         """A client on plain arrays (float features, or images already normalised), remembering in a Flower `context.state`."""
         classes = int(y.max()) + 1 if num_classes is None else num_classes
@@ -115,7 +124,7 @@ class LocalClient(NumPyClient):
             record = MetricRecord({"num-examples": count, "loss": loss, **metrics})
             return Message(RecordDict({METRICS: record}), reply_to=message)
         reply = self.train(self._task(arrays, config, message.content))
-        content = RecordDict({ARRAYS: _array_record(reply.arrays), METRICS: MetricRecord(reply.metrics)})
+        content = RecordDict({ARRAYS: _array_record(reply.arrays), METRICS: MetricRecord(dict(reply.metrics))})
         if reply.extra:
             content[EXTRA] = _array_record(reply.extra)
         return Message(content, reply_to=message)
@@ -139,7 +148,9 @@ class LocalClient(NumPyClient):
     def get_parameters(self, config: Mapping[str, Any]) -> list[NDArray[Any]]:
         return [value.detach().cpu().numpy() for value in self.flat.model.state_dict().values()]
 
-    def fit(self, parameters: list[NDArray[Any]], config: Mapping[str, Any]) -> tuple[list[NDArray[Any]], int, dict[str, Any]]:
+    def fit(
+        self, parameters: list[NDArray[Any]], config: Mapping[str, Any]
+    ) -> tuple[list[NDArray[Any]], int, dict[str, Any]]:
         reply = self.train(self._task(self._named(parameters), config, RecordDict()))
         count = int(reply.metrics.pop("num-examples"))
         return list(reply.arrays.values()), count, reply.metrics
@@ -153,8 +164,10 @@ class LocalClient(NumPyClient):
         flat = self.flat
         self.memory.keep({task.acked_round, task.saved_round})
         private, remembered = self._begin(task)
-        state = {name: flat.to_internal(value) for name, value in remembered.items() if not name.startswith(personal.PREFIX)}
-        augment = None if task.settings.augment == "none" else Augment(task.settings.augment, self.data)
+        state = {
+            name: flat.to_internal(value) for name, value in remembered.items() if not name.startswith(personal.PREFIX)
+        }
+        augment = None if task.settings.augment == "none" else Augment(task.settings.augment, self.data.described)
         frozen = FrozenModels(flat, self.data, cached=augment is None)
         r = self._local_round(task, task.settings, frozen, state)
         if "initial_loss" in task.report:
@@ -198,7 +211,9 @@ class LocalClient(NumPyClient):
         self._load(personal.complete(task.arrays, remembered, private))
         return private, remembered
 
-    def _local_round(self, task: Task, settings: LocalSettings, frozen: FrozenModels, state: dict[str, torch.Tensor]) -> LocalRound:
+    def _local_round(
+        self, task: Task, settings: LocalSettings, frozen: FrozenModels, state: dict[str, torch.Tensor]
+    ) -> LocalRound:
         flat = self.flat
         return LocalRound(
             round=task.round,
@@ -224,7 +239,20 @@ class LocalClient(NumPyClient):
             settings=task_settings(self.settings, config),
             round=int(config.get("server-round", 1)),
             extra={name: array.numpy() for name, array in extra.items()} if isinstance(extra, ArrayRecord) else {},
-            **{key: method[key] for key in ("objectives", "optimizer", "scalars", "report", "acked_round", "saved_round", "topology", "personal_epochs") if key in method},
+            **{
+                key: method[key]
+                for key in (
+                    "objectives",
+                    "optimizer",
+                    "scalars",
+                    "report",
+                    "acked_round",
+                    "saved_round",
+                    "topology",
+                    "personal_epochs",
+                )
+                if key in method
+            },
         )
 
     def _named(self, parameters: list[NDArray[Any]]) -> Arrays:
@@ -234,10 +262,14 @@ class LocalClient(NumPyClient):
         own = self.flat.model.state_dict()
         if own.keys() != arrays.keys():
             odd = sorted(own.keys() ^ arrays.keys())
-            raise ConfigError(f"The server's model does not fit client {self.client_id}'s: {odd[0]!r} is on one side only.")
+            raise ConfigError(
+                f"The server's model does not fit client {self.client_id}'s: {odd[0]!r} is on one side only."
+            )
         for name, value in own.items():
             if tuple(value.shape) != arrays[name].shape:
-                raise ConfigError(f"The server's {name!r} has the shape {arrays[name].shape}, client {self.client_id}'s {tuple(value.shape)}.")
+                raise ConfigError(
+                    f"The server's {name!r} has the shape {arrays[name].shape}, client {self.client_id}'s {tuple(value.shape)}."
+                )
         self.flat.load(state_to_vector(arrays, self.flat.names))
         load_buffers(self.flat.model, {name: value for name, value in arrays.items() if name not in self.flat.names})
 

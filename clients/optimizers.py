@@ -61,7 +61,9 @@ class SpeedParams(SamParams):
     rho: float = Field(0.1, ge=0, description="radius of the ascent step; 0 leaves FedDyn's update")
     a: float = Field(1.0, ge=0, le=1, description="share of the second gradient in the mix")
     lam: float = Field(0.1, gt=0, description="prox coefficient (1 / lambda of the paper)")
-    prox_in_wd: bool = Field(True, description="put the theta half of the prox term into the weight decay, unclipped, as the authors do")
+    prox_in_wd: bool = Field(
+        True, description="put the theta half of the prox term into the weight decay, unclipped, as the authors do"
+    )
 
 
 class Speed(Sam):

@@ -35,7 +35,9 @@ def complete(received: Arrays, remembered: Mapping[str, NDArray[Any]], private: 
     own = {name.removeprefix(PREFIX): value for name, value in remembered.items() if name.startswith(PREFIX)}
     missing = private - received.keys() - own.keys()
     if missing:
-        raise ConfigError(f"The private array {sorted(missing)[0]!r} is neither in the message nor in this client's memory.")
+        raise ConfigError(
+            f"The private array {sorted(missing)[0]!r} is neither in the message nor in this client's memory."
+        )
     return {**received, **{name: own[name] for name in private if name in own}}
 
 

@@ -66,17 +66,22 @@ class FrozenModels:
         if not self.cached:
             return model.outputs(batch.x)
         if id(vector) not in self.known:
-            parts = [model.outputs(self.data.batch(slice(i, i + EVALUATION_BATCH))[0]) for i in range(0, len(self.data), EVALUATION_BATCH)]
+            parts = [
+                model.outputs(self.data.batch(slice(i, i + EVALUATION_BATCH))[0])
+                for i in range(0, len(self.data), EVALUATION_BATCH)
+            ]
             self.known[id(vector)] = Outputs(*(torch.cat(columns) for columns in zip(*parts, strict=True)))
         return Outputs(*(column[batch.index] for column in self.known[id(vector)]))
 
 
-def minibatches(count: int, settings: LocalSettings, round: int, client_id: int | str, device: torch.device) -> Iterator[Tensor]:
+def minibatches(
+    count: int, settings: LocalSettings, round: int, client_id: int | str, device: torch.device
+) -> Iterator[Tensor]:
     """Shuffled index tensors, epoch after epoch; a function of (seed, round, client) alone."""
     generator = torch_generator(settings.seed, "batches", round, client_id)
     size = settings.batch_size or count
     for _ in range(settings.epochs):
-        yield from torch.randperm(count, generator=generator).to(device).split(size)
+        yield from torch.split(torch.randperm(count, generator=generator).to(device), size)
 
 
 @contextlib.contextmanager
@@ -103,7 +108,9 @@ def train(
     views = torch_generator(settings.seed, "augment", r.round, client_id)
     for objective in objectives:
         objective.begin_round(r)
-    step = Step(settings.lr, settings.momentum, settings.weight_decay + sum(o.extra_decay for o in objectives), settings.clip)
+    step = Step(
+        settings.lr, settings.momentum, settings.weight_decay + sum(o.extra_decay for o in objectives), settings.clip
+    )
     total = torch.zeros((), device=device)
     flat.model.train()
     for index in minibatches(len(r.data), settings, r.round, client_id, device):

@@ -7,7 +7,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    field_validator,
+)
 
 from fl_config.params import ConfigError, nearest, sentences
 
@@ -21,16 +31,36 @@ def _dashed(name: str) -> str:
 class Options(BaseModel):
     """One run. Part parameters (`disco.a` and the like) are in `parts`, under their dotted keys."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=_dashed, populate_by_name=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, alias_generator=_dashed, populate_by_name=True, allow_inf_nan=False
+    )
 
-    strategy: str = Field("fedavg", description="what to run: a base and plug-ins joined by +, e.g. feddyn+disco+asd (see `fedloom strategies`)")
-    dataset: str = Field("fashion-mnist", description="a data set's name (see `fedloom data list`), npz:FILE, or folder:DIR with one folder a class")
-    partition: str = Field("dirichlet:0.5", description="how training data is split: iid, dirichlet:BETA, lda:ALPHA, shards:CLASSES, biased:B:U, mixed:A,B,..., file:FILE.json; longtail:RHO, may precede")
-    target: str = Field("uniform", description="what the server evaluates on and SSA/FedDF see unlabelled: uniform, skew:CLIENT, imbalanced:RHO, npz:FILE")
-    model: str = Field("auto", description="the model, e.g. lenet, cnn64, mlp:200,200, linear; auto takes the papers' model for the data set")
+    strategy: str = Field(
+        "fedavg",
+        description="what to run: a base and plug-ins joined by +, e.g. feddyn+disco+asd (see `fedloom strategies`)",
+    )
+    dataset: str = Field(
+        "fashion-mnist",
+        description="a data set's name (see `fedloom data list`), npz:FILE, or folder:DIR with one folder a class",
+    )
+    partition: str = Field(
+        "dirichlet:0.5",
+        description="how training data is split: iid, dirichlet:BETA, lda:ALPHA, shards:CLASSES, biased:B:U, mixed:A,B,..., file:FILE.json; longtail:RHO, may precede",
+    )
+    target: str = Field(
+        "uniform",
+        description="what the server evaluates on and SSA/FedDF see unlabelled: uniform, skew:CLIENT, imbalanced:RHO, npz:FILE",
+    )
+    model: str = Field(
+        "auto",
+        description="the model, e.g. lenet, cnn64, mlp:200,200, linear; auto takes the papers' model for the data set",
+    )
     clients: int = Field(10, ge=1, description="number of clients in the federation")
     fraction: float = Field(1.0, gt=0, le=1, description="share of the clients that train in a round")
-    sampler: Literal["fixed", "bernoulli"] = Field("fixed", description="fixed draws max(1, fraction x clients) of them; bernoulli draws each with probability fraction")
+    sampler: Literal["fixed", "bernoulli"] = Field(
+        "fixed",
+        description="fixed draws max(1, fraction x clients) of them; bernoulli draws each with probability fraction",
+    )
     rounds: int = Field(10, ge=1, description="number of rounds")
     epochs: int = Field(1, ge=1, description="local passes over a client's data in a round")
     batch_size: int = Field(50, ge=0, description="samples in a minibatch; 0 is the full batch")
@@ -40,24 +70,45 @@ class Options(BaseModel):
     weight_decay: float = Field(0.0, ge=0, description="clients' L2 weight decay, added after clipping")
     clip: float = Field(0.0, ge=0, description="largest global norm of a local gradient; 0 is no clipping")
     augment: Literal["none", "crop-flip"] = Field("none", description="augmentation of training batches")
-    held_out: Annotated[float, Field(ge=0, lt=1)] | Literal["auto"] = Field("auto", description="share of each client's training data kept for its personalised accuracy; auto is 0.2 where the strategy has personalised models, else 0")
-    personal_epochs: Annotated[int, Field(ge=0)] | Literal["auto"] = Field("auto", description="local epochs of fine-tuning before a client's personalised accuracy is measured; auto is 5 for fedbabu, else 0")
+    held_out: Annotated[float, Field(ge=0, lt=1)] | Literal["auto"] = Field(
+        "auto",
+        description="share of each client's training data kept for its personalised accuracy; auto is 0.2 where the strategy has personalised models, else 0",
+    )
+    personal_epochs: Annotated[int, Field(ge=0)] | Literal["auto"] = Field(
+        "auto",
+        description="local epochs of fine-tuning before a client's personalised accuracy is measured; auto is 5 for fedbabu, else 0",
+    )
     min_samples: int = Field(2, ge=1, description="fewest training samples a client may have")
     seed: int = Field(0, ge=0, description="everything random follows from it")
-    engine: Literal["flower", "inline"] = Field("flower", description="inline runs in this process, flower on Flower's simulation runtime")
+    engine: Literal["ray", "flower", "inline"] = Field(
+        "ray",
+        description="ray runs on our pool of workers, inline in this process, flower on Flower's simulation runtime",
+    )
     workers: int = Field(0, ge=0, description="client processes of a simulation; 0 is one a core")
-    device: Literal["auto", "cpu", "cuda", "mps"] = Field("auto", description="where clients train; auto takes a GPU if there is one")
+    ray_address: str = Field(
+        "",
+        description="a running Ray cluster for the ray engine; its nodes need fedloom, the data and the run folder on a shared disk. Empty starts one here",
+    )
+    device: Literal["auto", "cpu", "cuda", "mps"] = Field(
+        "auto", description="where clients train; auto takes a GPU if there is one"
+    )
     gpus_per_client: float = Field(0.0, ge=0, description="share of a GPU that a simulated client takes")
     mixed_precision: bool = Field(False, description="train in bfloat16 where the device has it")
     eval_every: int = Field(1, ge=1, description="evaluate the global model every so many rounds (and after the last)")
     save_every: int = Field(1, ge=1, description="write a checkpoint every so many rounds (and after the last)")
-    round_timeout: float = Field(3600.0, gt=0, description="seconds after which a round goes on with the replies it has")
-    min_replies: int = Field(1, ge=1, description="fewest usable replies that a round needs; with fewer the model stays as it is")
+    round_timeout: float = Field(
+        3600.0, gt=0, description="seconds after which a round goes on with the replies it has"
+    )
+    min_replies: int = Field(
+        1, ge=1, description="fewest usable replies that a round needs; with fewer the model stays as it is"
+    )
     init: str = Field("", description="a .safetensors file to start from instead of a random model")
     out: str = Field("", description="the run folder; empty is runs/<time>-<strategy>")
     state_folder: str = Field("", description="where simulated clients keep what they remember; empty is <out>/state")
     resume: str = Field("", description="a run folder to continue from its checkpoint")
-    parts: dict[str, StrictBool | StrictInt | StrictFloat | StrictStr] = Field(default_factory=dict, description="part parameters by dotted key, e.g. disco.a")
+    parts: dict[str, StrictBool | StrictInt | StrictFloat | StrictStr] = Field(
+        default_factory=dict, description="part parameters by dotted key, e.g. disco.a"
+    )
 
     @field_validator("strategy", "dataset", "partition", "target", "model")
     @classmethod
@@ -119,7 +170,13 @@ def _literal(value: Scalar) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")
+        escaped = (
+            value.replace("\\", "\\\\")
+            .replace('"', '\\"')
+            .replace("\n", "\\n")
+            .replace("\t", "\\t")
+            .replace("\r", "\\r")
+        )
         return f'"{escaped}"'
     return repr(value)
 

@@ -20,14 +20,21 @@ class Params(BaseModel):
 
 
 def sentences(error: ValidationError, what: str) -> str:
-    """One line per problem: which key, what was given, what was expected."""
-    lines = []
+    """One line per wrong key: which, what was expected, what was given."""
+    expected: dict[str, list[str]] = {}
+    given: dict[str, Any] = {}
     for problem in error.errors():
-        key = ".".join(str(part) for part in problem["loc"] if not str(part).startswith(("function-", "constrained-")))
-        message = problem["msg"].removeprefix("Value error, ")
-        given: Any = problem.get("input")
-        lines.append(f"{what} {key!r}: {message[0].lower() + message[1:]}, but {given!r} was given.")
-    return "\n".join(dict.fromkeys(lines))
+        key = str(problem["loc"][0]) if problem["loc"] else ""
+        message = problem["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+        expected.setdefault(key, []).append(message[0].lower() + message[1:])
+        given[key] = problem.get("input")
+    lines = []
+    for key, messages in expected.items():
+        wanted = " or ".join(dict.fromkeys(messages))
+        lines.append(
+            f"{what} {key!r}: expected {wanted}, but {given[key]!r} was given." if key else f"{what}: {wanted}."
+        )
+    return "\n".join(lines)
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

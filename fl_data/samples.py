@@ -7,6 +7,7 @@ channels_last without a copy.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -28,6 +29,16 @@ class Described(Protocol):
     def flips(self) -> bool: ...
 
 
+@dataclass(frozen=True)
+class Plain:
+    """Float features that are used as they are."""
+
+    kind: Kind = "features"
+    mean: None = None
+    std: None = None
+    flips: bool = False
+
+
 class Samples:
     """`x` and `y` gathered once; `batch(index)` gives normalised float images, features, or int64 tokens."""
 
@@ -35,10 +46,11 @@ class Samples:
         self,
         x: np.ndarray,
         y: np.ndarray | None,
-        dataset: Described,
+        dataset: Described = Plain(),  # noqa: B008 (frozen)
         device: str | torch.device = "cpu",
         indices: np.ndarray | None = None,
     ) -> None:
+        self.described = dataset
         # A copy, always: memory-mapped rows are read-only, which torch tensors cannot be.
         rows = np.array(x if indices is None else x[indices])
         labels = None if y is None else np.array(y if indices is None else y[indices], dtype=np.int64)

@@ -187,8 +187,9 @@ def _merged(slots: list[_Slot]) -> list[_Slot]:
     for slot in slots:
         if not slot.permuted:
             start = runs.pop().start if runs and not runs[-1].permuted else slot.start
-            slot = _Slot(start, slot.stop, (slot.stop - start,), permuted=False)
-        runs.append(slot)
+            runs.append(_Slot(start, slot.stop, (slot.stop - start,), permuted=False))
+        else:
+            runs.append(slot)
     return runs
 
 

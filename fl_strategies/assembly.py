@@ -54,13 +54,25 @@ class Server:
     folder: RunFolder
 
     @classmethod
-    def of(cls, plan: Plan, folder: RunFolder, observers: Sequence[Observer] = (), state: RunState | None = None, stop: threading.Event | None = None) -> Server:
+    def of(
+        cls,
+        plan: Plan,
+        folder: RunFolder,
+        observers: Sequence[Observer] = (),
+        state: RunState | None = None,
+        stop: threading.Event | None = None,
+    ) -> Server:
         config = plan.config
         dataset = load(config.dataset)
         spec = model_spec(config, dataset, plan.projection)
         counts = counts_of(config, dataset)
         x, y = target_set(config.target, dataset, counts, config.seed)
-        folder.write_partition(list(dataset.class_names), list(range(config.clients)), counts, None if y is None else np.bincount(y, minlength=dataset.num_classes).tolist())
+        folder.write_partition(
+            list(dataset.class_names),
+            list(range(config.clients)),
+            counts,
+            None if y is None else np.bincount(y, minlength=dataset.num_classes).tolist(),
+        )
         device = choose_device(config.device)
         side = ServerSide(
             build=lambda: build_model(spec),
@@ -89,7 +101,9 @@ class Server:
             stop=stop,
         )
         initial = initial_arrays(build_model(spec), config.init)
-        return cls(plan, strategy, initial, None if y is None else Evaluation(build_model(spec), x, y, dataset, device), folder)
+        return cls(
+            plan, strategy, initial, None if y is None else Evaluation(build_model(spec), x, y, dataset, device), folder
+        )
 
     def run(self, grid: Any) -> None:
         """All rounds; the folder is closed in order whatever happens, and says whether the run was finished."""
@@ -137,7 +151,9 @@ def initial_arrays(model: Any, init: str) -> ArrayRecord:
         raise ConfigError(f"The initial model {path} does not fit --model: the array {odd[0]!r} is on one side only.")
     for name, value in own.items():
         if given[name].shape != value.shape:
-            raise ConfigError(f"The initial model {path} does not fit --model: {name!r} has the shape {given[name].shape} instead of {value.shape}.")
+            raise ConfigError(
+                f"The initial model {path} does not fit --model: {name!r} has the shape {given[name].shape} instead of {value.shape}."
+            )
         if not np.isfinite(given[name]).all():
             raise ConfigError(f"The initial model {path} holds values that are not finite, in {name!r}.")
     return to_record({name: given[name].astype(value.dtype) for name, value in own.items()})

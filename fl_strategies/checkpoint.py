@@ -37,7 +37,12 @@ def save_checkpoint(folder: Path, state: RunState) -> None:
     arrays |= {f"step/{part}/{name}": value for part, step in state.steps.items() for name, value in step.items()}
     if state.customised is not None:
         arrays["customised"] = state.customised
-    header = {"format": FORMAT, "round": str(state.round), "acked": json.dumps(list(state.acked.items())), "steps": json.dumps(list(state.steps))}
+    header = {
+        "format": FORMAT,
+        "round": str(state.round),
+        "acked": json.dumps(list(state.acked.items())),
+        "steps": json.dumps(list(state.steps)),
+    }
     content = save({name: np.ascontiguousarray(value) for name, value in arrays.items()}, metadata=header)
     write_atomically(folder / FILE, content)
 
@@ -45,7 +50,9 @@ def save_checkpoint(folder: Path, state: RunState) -> None:
 def load_checkpoint(folder: Path) -> RunState:
     path = folder / FILE
     if not path.exists():
-        raise ConfigError(f"There is no checkpoint in {folder}: the run ended before its first round was finished, start it anew.")
+        raise ConfigError(
+            f"There is no checkpoint in {folder}: the run ended before its first round was finished, start it anew."
+        )
     try:
         with safe_open(path, framework="numpy") as file:
             header = file.metadata() or {}
@@ -53,7 +60,9 @@ def load_checkpoint(folder: Path) -> RunState:
     except SafetensorError as error:
         raise ConfigError(f"The checkpoint {path} cannot be read ({error}).") from None
     if header.get("format") != FORMAT:
-        raise ConfigError(f"The checkpoint {path} has the format {header.get('format')!r}, this version reads {FORMAT!r}.")
+        raise ConfigError(
+            f"The checkpoint {path} has the format {header.get('format')!r}, this version reads {FORMAT!r}."
+        )
     steps: dict[str, dict[str, NDArray[Any]]] = {part: {} for part in json.loads(header["steps"])}
     for name, value in arrays.items():
         if name.startswith("step/"):

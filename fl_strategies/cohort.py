@@ -53,13 +53,16 @@ class Cohort:
     updates: Matrix  # [m, d] Delta_i = theta_i - omega
     population: Population
     extras: dict[str, Matrix] = field(default_factory=dict)  # method arrays sent up, [m, d] each
-    metrics: dict[str, NDArray[np.float64]] = field(default_factory=dict)  # method numbers sent up, [m] each ("steps", ...)
+    metrics: dict[str, NDArray[np.float64]] = field(
+        default_factory=dict
+    )  # method numbers sent up, [m] each ("steps", ...)
     answers: dict[ClientId, dict[str, float]] = field(default_factory=dict)  # everyone's answers to the query
 
     @property
     def share(self) -> NDArray[np.float64]:
         """p_i = n_i / sum over this cohort."""
-        return self.sizes / self.sizes.sum()
+        share: NDArray[np.float64] = self.sizes / self.sizes.sum()
+        return share
 
 
 def weighted_sum(weights: NDArray[np.float64], rows: Matrix) -> NDArray[np.float64]:

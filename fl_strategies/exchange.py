@@ -17,22 +17,31 @@ class RunStopped(Exception):
 
 
 def exchange(grid: Grid, messages: Iterable[Message], timeout: float, stop: threading.Event) -> Iterator[Message]:
-    """Push, then pull with pauses that grow while nothing comes and shrink again when something does."""
+    """Push, then pull with pauses that grow while nothing comes and shrink again when something does.
+
+    A grid that waits for replies by itself is not paused for again, and one that can `abandon` messages is told those given up.
+    """
     waiting = set(grid.push_messages(messages))
     deadline = time.monotonic() + timeout
     pause = FIRST_PAUSE
-    while waiting:
-        if stop.is_set():
-            raise RunStopped
-        replies = list(grid.pull_messages(waiting))
-        for reply in replies:
-            waiting.discard(reply.metadata.reply_to_message_id)
-            yield reply
-        if replies:
-            pause = FIRST_PAUSE
-            continue
-        left = deadline - time.monotonic()
-        if left <= 0:
-            return
-        stop.wait(min(pause, left))
-        pause = min(pause * 1.5, LONGEST_PAUSE)
+    try:
+        while waiting:
+            if stop.is_set():
+                raise RunStopped
+            began = time.monotonic()
+            replies = list(grid.pull_messages(waiting))
+            for reply in replies:
+                waiting.discard(reply.metadata.reply_to_message_id)
+                yield reply
+            if replies:
+                pause = FIRST_PAUSE
+                continue
+            now = time.monotonic()
+            if now >= deadline:
+                return
+            stop.wait(max(0.0, min(began + pause, deadline) - now))
+            pause = min(pause * 1.5, LONGEST_PAUSE)
+    finally:
+        abandon = getattr(grid, "abandon", None)
+        if waiting and abandon is not None:
+            abandon(waiting)

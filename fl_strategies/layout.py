@@ -28,7 +28,9 @@ class Layout:
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[Any]], parameters: Sequence[str], private: Iterable[str] = ()) -> Layout:
         shapes = {name: tuple(value.shape) for name, value in arrays.items()}
-        return cls(shapes, {name: str(value.dtype) for name, value in arrays.items()}, tuple(parameters), frozenset(private))
+        return cls(
+            shapes, {name: str(value.dtype) for name, value in arrays.items()}, tuple(parameters), frozenset(private)
+        )
 
     @property
     def dim(self) -> int:

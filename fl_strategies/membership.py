@@ -24,7 +24,9 @@ PAUSE = 0.05
 
 
 class Membership:
-    def __init__(self, asks: Mapping[str, dict[str, Any]], min_clients: int, timeout: float, stop: threading.Event) -> None:
+    def __init__(
+        self, asks: Mapping[str, dict[str, Any]], min_clients: int, timeout: float, stop: threading.Event
+    ) -> None:
         self.asks, self.min_clients, self.timeout, self.stop = asks, min_clients, timeout, stop
         self.nodes: dict[ClientId, int] = {}  # where each client is now
         self.clients: dict[int, ClientId] = {}
@@ -42,12 +44,16 @@ class Membership:
             if self.stop.is_set():
                 raise RunStopped
             if time.monotonic() > deadline:
-                raise ConfigError(f"{self.min_clients} clients are needed, but only {len(nodes)} connected within {self.timeout:g} s.")
+                raise ConfigError(
+                    f"{self.min_clients} clients are needed, but only {len(nodes)} connected within {self.timeout:g} s."
+                )
             self.stop.wait(PAUSE)
         self.refresh(grid)
         if len(self.online) < self.min_clients:
             reasons = "; ".join(sorted(set(self.refused.values()))[:3])
-            raise ConfigError(f"{self.min_clients} clients are needed, but only {len(self.online)} can take part: {reasons}.")
+            raise ConfigError(
+                f"{self.min_clients} clients are needed, but only {len(self.online)} can take part: {reasons}."
+            )
 
     def refresh(self, grid: Grid) -> None:
         """Learn who came and who went since the last round."""
@@ -67,7 +73,9 @@ class Membership:
         """Which arrays are trained, as the clients say; the rest are buffers."""
         if set(self._parameters) - named.keys():
             odd = sorted(set(self._parameters) - named.keys())[0]
-            raise ConfigError(f"The clients train {odd!r}, which the server's initial model does not have: both must build the same model.")
+            raise ConfigError(
+                f"The clients train {odd!r}, which the server's initial model does not have: both must build the same model."
+            )
         return [name for name in named if name in set(self._parameters)]
 
     def _query(self, grid: Grid, nodes: list[int]) -> None:
@@ -90,4 +98,6 @@ class Membership:
         self.nodes[client], self.clients[node] = node, client
         self._parameters = json.loads(answer.get("parameters", "[]"))
         self.head_names = json.loads(answer.get("head", "[]"))
-        self.answers[client] = {key: float(value) for key, value in answer.items() if isinstance(value, (int, float)) and key != "client-id"}
+        self.answers[client] = {
+            key: float(value) for key, value in answer.items() if isinstance(value, (int, float)) and key != "client-id"
+        }

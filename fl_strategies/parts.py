@@ -55,7 +55,9 @@ def _server(slot: str, kind: type[ServerStep], paper: str, what: str) -> Part:
 PARTS: dict[str, Part] = {
     "local": Part("topology", "", "clients train alone and share nothing", plugin=False, personal=True),
     "per": Part("topology", "Arivazhagan et al., 2019", "private heads, a shared body", personal=True),
-    "babu": Part("topology", "Oh et al., ICLR 2022", "a fixed head while training, fine-tuned afterwards", personal=True),
+    "babu": Part(
+        "topology", "Oh et al., ICLR 2022", "a fixed head while training, fine-tuned afterwards", personal=True
+    ),
     "dyn": _drift("dyn", server_dyn.Dyn, "Acar et al., ICLR 2021", "alpha_i (theta - omega + h_i), h_i += Delta_i"),
     "scaffold": _drift("scaffold", server_scaffold.Scaffold, "Karimireddy et al., ICML 2020", "gradient + c - c_i"),
     "dc": _drift("dc", server_dc.Dc, "Gao et al., CVPR 2022", "local drift h_i and gradient state s_i"),
@@ -82,7 +84,9 @@ PARTS: dict[str, Part] = {
     "avgm": _server("server optimiser", momentum.Momentum, "Hsu et al., 2019", "v = beta v + d, omega -= lr v"),
     "adam": _server("server optimiser", adaptive.Adam, "Reddi et al., ICLR 2021", "Adam on the averaged update"),
     "yogi": _server("server optimiser", adaptive.Yogi, "Reddi et al., ICLR 2021", "Yogi on the averaged update"),
-    "adagrad": _server("server optimiser", adaptive.Adagrad, "Reddi et al., ICLR 2021", "Adagrad on the averaged update"),
+    "adagrad": _server(
+        "server optimiser", adaptive.Adagrad, "Reddi et al., ICLR 2021", "Adagrad on the averaged update"
+    ),
     "exp": _server("server optimiser", exp.Exp, "Jhunjhunwala et al., ICLR 2023", "extrapolated server step"),
     "df": _server("polish", df.Df, "Lin et al., NeurIPS 2020", "ensemble distillation on unlabelled data"),
     "prox": _objective("prox", "Li et al., MLSys 2020", "+ mu/2 |theta - omega|^2"),
@@ -91,6 +95,10 @@ PARTS: dict[str, Part] = {
     "asd": _objective("asd", "ASD: adaptive self-distillation", "+ lambda sum_i alpha_i KL(teacher_i | student_i)"),
     "decorr": _objective("decorr", "Shi et al., ICLR 2023", "+ lambda |correlation of features|^2"),
     "sam": Part(
-        "optimiser", "Qu et al., ICML 2022", "sharpness-aware local steps", params=OPTIMIZERS["sam"].Params, optimizer=True
+        "optimiser",
+        "Qu et al., ICML 2022",
+        "sharpness-aware local steps",
+        params=OPTIMIZERS["sam"].Params,
+        optimizer=True,
     ),
 }

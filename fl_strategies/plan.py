@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fl_config.options import Options, Scalar, as_flat, options
-from fl_config.params import Params
+from fl_config.options import FLAGS, Options, Scalar, as_flat, options
+from fl_config.params import ConfigError, Params
 from fl_data import check_dataset_spec, check_partition_spec, check_target_spec
 from fl_models import check_model_spec
 from fl_strategies.recipes import Recipe, flat_parameters, parameters, parse
@@ -37,7 +37,9 @@ class Plan:
     @property
     def held_out(self) -> float:
         chosen = self.config.held_out
-        return (PERSONAL_HELD_OUT if self.recipe.personal or self.personal_epochs else 0.0) if chosen == "auto" else chosen
+        return (
+            (PERSONAL_HELD_OUT if self.recipe.personal or self.personal_epochs else 0.0) if chosen == "auto" else chosen
+        )
 
     def complete(self) -> dict[str, Scalar]:
         """Every option and every parameter of the parts in use, for config.toml."""
@@ -47,6 +49,16 @@ class Plan:
 def make_plan(values: Mapping[str, Any]) -> Plan:
     """A plan from flat keys, everything that can be checked without data checked; sentences for what is wrong."""
     return _plan(tuple(sorted(values.items())))
+
+
+def plan_of_run(run_config: Mapping[str, Any]) -> Plan:
+    """The plan of an app's run config, which has every option; one that lacks some would silently mean the defaults."""
+    missing = sorted(FLAGS.keys() - run_config.keys())
+    if missing:
+        raise ConfigError(
+            f"The run config lacks {missing[0]!r} and {len(missing) - 1} more options: run the app with its own pyproject.toml."
+        )
+    return make_plan(run_config)
 
 
 @functools.lru_cache(maxsize=8)

@@ -99,17 +99,21 @@ class Recipe:
         return any(PARTS[name].personal for name in self.parts)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def parse(expression: str) -> Recipe:
     """`feddyn+disco+asd` -> the recipe; a sentence for everything that cannot be."""
     names = [word.strip().lower() for word in expression.split("+")]
     base_name, plugins = names[0], names[1:]
     if base_name not in BASES:
-        raise ConfigError(f"There is no strategy {base_name!r}{nearest(base_name, BASES)} `fedloom strategies` lists them all.")
+        raise ConfigError(
+            f"There is no strategy {base_name!r}{nearest(base_name, BASES)} `fedloom strategies` lists them all."
+        )
     base = BASES[base_name]
     for name in plugins:
         if name not in PLUGINS:
-            raise ConfigError(f"There is no plug-in {name!r}{nearest(name, PLUGINS)} Plug-ins are {', '.join(PLUGINS)}.")
+            raise ConfigError(
+                f"There is no plug-in {name!r}{nearest(name, PLUGINS)} Plug-ins are {', '.join(PLUGINS)}."
+            )
     asked = [*base.parts, *plugins]
     twice = next((name for name in asked if asked.count(name) > 1), None)
     if twice:
@@ -119,7 +123,9 @@ def parse(expression: str) -> Recipe:
     for slot in SLOTS:
         rivals = [name for name in parts if PARTS[name].slot == slot]
         if slot != "objective" and len(rivals) > 1:
-            raise ConfigError(f"The strategy {expression!r} has two parts for the {slot}, {rivals[0]!r} and {rivals[1]!r}; keep one.")
+            raise ConfigError(
+                f"The strategy {expression!r} has two parts for the {slot}, {rivals[0]!r} and {rivals[1]!r}; keep one."
+            )
     _check_meaning(expression, parts, plugins)
     ordered = tuple(sorted(parts, key=lambda name: (SLOTS.index(PARTS[name].slot), list(PARTS).index(name))))
     return Recipe(_canonical(ordered), ordered, base.weighting)
@@ -129,20 +135,31 @@ def _check_meaning(expression: str, parts: list[str], plugins: list[str]) -> Non
     slots = {PARTS[name].slot: name for name in parts}
     topology, drift = slots.get("topology"), slots.get("drift")
     if topology == "local":
-        useless = next((n for n in plugins if PARTS[n].slot in ("weighting", "normaliser", "server optimiser", "polish")), None)
+        useless = next(
+            (n for n in plugins if PARTS[n].slot in ("weighting", "normaliser", "server optimiser", "polish")), None
+        )
         if useless:
-            raise ConfigError(f"The strategy {expression!r} has no meaning: under 'local' nothing is averaged, so {useless!r} has nothing to do.")
+            raise ConfigError(
+                f"The strategy {expression!r} has no meaning: under 'local' nothing is averaged, so {useless!r} has nothing to do."
+            )
     if topology and drift:
         raise ConfigError(
             f"The strategy {expression!r} has no meaning: {drift!r} corrects the drift of one shared model, and under {topology!r} a part of the model is not shared."
         )
     optimizers = [name for name in parts if PARTS[name].optimizer]
     if len(optimizers) > 1:
-        raise ConfigError(f"The strategy {expression!r} has two local optimisers, {optimizers[0]!r} and {optimizers[1]!r}; keep one.")
+        raise ConfigError(
+            f"The strategy {expression!r} has two local optimisers, {optimizers[0]!r} and {optimizers[1]!r}; keep one."
+        )
     if topology and slots.get("polish"):
-        raise ConfigError(f"The strategy {expression!r} has no meaning: {slots['polish']!r} needs whole client models, and {topology!r} keeps a part of them private.")
-    if topology and PARTS[slots["weighting"]].weighting is not None and PARTS[slots["weighting"]].weighting.needs_target:  # type: ignore[union-attr]
-        raise ConfigError(f"The strategy {expression!r} has no meaning: {slots['weighting']!r} needs whole client models, and {topology!r} keeps a part of them private.")
+        raise ConfigError(
+            f"The strategy {expression!r} has no meaning: {slots['polish']!r} needs whole client models, and {topology!r} keeps a part of them private."
+        )
+    weighting = PARTS[slots["weighting"]].weighting
+    if topology and weighting is not None and weighting.needs_target:
+        raise ConfigError(
+            f"The strategy {expression!r} has no meaning: {slots['weighting']!r} needs whole client models, and {topology!r} keeps a part of them private."
+        )
 
 
 def _canonical(parts: tuple[str, ...]) -> str:
@@ -173,7 +190,9 @@ def parameters(recipe: Recipe, given: Mapping[str, Any]) -> dict[str, Params]:
         prefix, _, field = key.partition(".")
         part = prefix_of(prefix)
         if part is None:
-            raise ConfigError(f"There is no part {prefix!r} for the parameter {key!r}{nearest(prefix, [*PARTS, *BASES])}")
+            raise ConfigError(
+                f"There is no part {prefix!r} for the parameter {key!r}{nearest(prefix, [*PARTS, *BASES])}"
+            )
         fields = PARTS[part].params.model_fields
         if field not in fields:
             own = f"Its parameters are {', '.join(fields)}." if fields else "It has none."
@@ -181,7 +200,9 @@ def parameters(recipe: Recipe, given: Mapping[str, Any]) -> dict[str, Params]:
         if part in values:
             values[part][field] = value
         elif value != fields[field].get_default(call_default_factory=True):
-            raise ConfigError(f"The parameter {key!r} belongs to {part!r}, which the strategy {recipe.name!r} does not use.")
+            raise ConfigError(
+                f"The parameter {key!r} belongs to {part!r}, which the strategy {recipe.name!r} does not use."
+            )
     built: dict[str, Params] = {}
     problems: list[str] = []
     for part, fields in values.items():
@@ -196,11 +217,15 @@ def parameters(recipe: Recipe, given: Mapping[str, Any]) -> dict[str, Params]:
 
 def flat_parameters(parts: Mapping[str, Params] | None = None) -> dict[str, Any]:
     """Dotted keys and values of the given parameters, or the defaults of every part."""
-    chosen: Iterable[tuple[str, Params]] = parts.items() if parts is not None else ((n, p.params()) for n, p in PARTS.items())
+    chosen: Iterable[tuple[str, Params]] = (
+        parts.items() if parts is not None else ((n, p.params()) for n, p in PARTS.items())
+    )
     return {f"{name}.{key}": value for name, params in chosen for key, value in params.model_dump().items()}
 
 
 def paper_of(name: str) -> str:
     """The paper behind a base or a part."""
-    part: Part | None = PARTS.get(name) or (PARTS[BASES[name].parts[0]] if name in BASES and BASES[name].parts else None)
+    part: Part | None = PARTS.get(name) or (
+        PARTS[BASES[name].parts[0]] if name in BASES and BASES[name].parts else None
+    )
     return (part.paper if part else "") or ("McMahan et al., AISTATS 2017" if name == "fedavg" else "")

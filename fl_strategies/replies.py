@@ -32,7 +32,9 @@ class ClientReply:
         return int(self.metrics["num-examples"])
 
 
-def read_reply(message: Message, client: ClientId, layout: Layout, extras: tuple[str, ...], sent: Arrays) -> ClientReply:
+def read_reply(
+    message: Message, client: ClientId, layout: Layout, extras: tuple[str, ...], sent: Arrays
+) -> ClientReply:
     """The reply to the model `sent`; arrays that clients keep private count as unchanged."""
     if message.has_error():
         raise BadReply(f"the client failed: {first_line(message.error.reason)}")
@@ -85,6 +87,7 @@ def _check_declared(arrays: ArrayRecord, layout: Layout) -> None:
             raise BadReply(f"its array {name!r} takes {len(arrays[name].data)} bytes, more than its shape needs")
 
 
-def first_line(text: str) -> str:
-    lines = [line for line in text.strip().splitlines() if line.strip()]
+def first_line(text: str | None) -> str:
+    """The last line of an error, where the exception is, cut to a readable length."""
+    lines = [line for line in (text or "").strip().splitlines() if line.strip()]
     return lines[-1].strip()[:300] if lines else "no reason given"

@@ -20,7 +20,14 @@ from fl_strategies.checkpoint import save_checkpoint, write_atomically
 from fl_strategies.records import Observer, Record
 from fl_strategies.run_state import RunState
 
-CONFIG, METRICS, SUMMARY, MODEL, PARTITION, LOG = "config.toml", "metrics.jsonl", "summary.json", "model.safetensors", "partition.json", "log.txt"
+CONFIG, METRICS, SUMMARY, MODEL, PARTITION, LOG = (
+    "config.toml",
+    "metrics.jsonl",
+    "summary.json",
+    "model.safetensors",
+    "partition.json",
+    "log.txt",
+)
 CHECKPOINT, STATE = "checkpoint", "state"
 PACKAGES = ("fedloom", "flwr", "torch", "torchvision", "ray", "numpy")
 
@@ -28,11 +35,15 @@ PACKAGES = ("fedloom", "flwr", "torch", "torchvision", "ray", "numpy")
 class RunFolder(Observer):
     """A new folder for a run, or with `resume_after` one that goes on after that round."""
 
-    def __init__(self, path: Path, config: Mapping[str, Scalar], *, resume_after: int | None = None, save_every: int = 1) -> None:
+    def __init__(
+        self, path: Path, config: Mapping[str, Scalar], *, resume_after: int | None = None, save_every: int = 1
+    ) -> None:
         self.path, self.save_every = path, save_every
         if resume_after is None and path.exists() and any(path.iterdir()):
             what = "another run" if (path / CONFIG).exists() else "other files"
-            raise ConfigError(f"The output folder {path} holds {what}: choose another --out, or continue a run with --resume.")
+            raise ConfigError(
+                f"The output folder {path} holds {what}: choose another --out, or continue a run with --resume."
+            )
         path.mkdir(parents=True, exist_ok=True)
         self.records: list[Record] = []
         self.began = time.time()
@@ -62,8 +73,19 @@ class RunFolder(Observer):
         with (self.path / METRICS).open("a", encoding="utf-8") as file:
             file.write(json.dumps(record) + "\n")
 
-    def write_partition(self, class_names: list[str], client_ids: list[Any], counts: np.ndarray[Any, Any], target_counts: list[int] | None) -> None:
-        content = {"class_names": class_names, "client_ids": client_ids, "counts": counts.tolist(), "target_counts": target_counts}
+    def write_partition(
+        self,
+        class_names: list[str],
+        client_ids: list[Any],
+        counts: np.ndarray[Any, Any],
+        target_counts: list[int] | None,
+    ) -> None:
+        content = {
+            "class_names": class_names,
+            "client_ids": client_ids,
+            "counts": counts.tolist(),
+            "target_counts": target_counts,
+        }
         write_atomically(self.path / PARTITION, json.dumps(content).encode())
 
     def checkpoint(self, state: RunState, last_round: int) -> bool:
@@ -75,7 +97,9 @@ class RunFolder(Observer):
 
     def finish(self, strategy: str, recipe: str, seed: int, arrays: Mapping[str, Any] | None, finished: bool) -> None:
         if arrays is not None:
-            content = save({name: np.ascontiguousarray(value) for name, value in arrays.items()}, metadata={"format": "pt"})
+            content = save(
+                {name: np.ascontiguousarray(value) for name, value in arrays.items()}, metadata={"format": "pt"}
+            )
             write_atomically(self.path / MODEL, content)
         scored = [record for record in self.records if _headline(record) is not None]
         summary = {
@@ -103,7 +127,11 @@ def _headline(record: Record) -> float | None:
 
 
 def _figures(record: Record) -> Record:
-    return {key: value for key, value in record.items() if key == "round" or (key.startswith(("global/", "personal/", "outgoing/")) and not isinstance(value, list))}
+    return {
+        key: value
+        for key, value in record.items()
+        if key == "round" or (key.startswith(("global/", "personal/", "outgoing/")) and not isinstance(value, list))
+    }
 
 
 def versions() -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Who trains in a round: a function of (seed, round) and the client ids, whatever the order in which clients connected.
 
-    fixed      max(1, floor(fraction N)) clients without replacement
-    bernoulli  every client independently with probability `fraction`, drawn again while nobody is in (FedDyn's lineage)
+fixed      max(1, floor(fraction N)) clients without replacement
+bernoulli  every client independently with probability `fraction`, drawn again while nobody is in (FedDyn's lineage)
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from fl_strategies.cohort import ClientId, client_order
 BERNOULLI_DRAWS = 1000
 
 
-def sample_cohort(clients: Iterable[ClientId], fraction: float, seed: int, round: int, sampler: str = "fixed") -> list[ClientId]:
+def sample_cohort(
+    clients: Iterable[ClientId], fraction: float, seed: int, round: int, sampler: str = "fixed"
+) -> list[ClientId]:
     ids = sorted(clients, key=client_order)
     generator = rng(seed, "cohort", round)
     if sampler == "bernoulli":

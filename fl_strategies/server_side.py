@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fl_config.params import ConfigError
 from fl_data import Augment, Samples
 from fl_models import Model
-from fl_models.flat import FlatModel
+from fl_models.flat import FlatModel, load_buffers
 from fl_strategies.cohort import State, Vector
 
 
@@ -39,14 +39,20 @@ class ServerSide:
 
     def unlabelled(self, who: str) -> Samples:
         if self.target is None:
-            raise ConfigError(f"{who} learns on the server's unlabelled target data, but this server has none: give --target or a data set.")
+            raise ConfigError(
+                f"{who} learns on the server's unlabelled target data, but this server has none: give --target or a data set."
+            )
         if self.target.y is not None:
-            raise ConfigError(f"{who} must not see labels, but the server's target set carries them: load it without labels.")
+            raise ConfigError(
+                f"{who} must not see labels, but the server's target set carries them: load it without labels."
+            )
         return self.target
 
     def model(self, vector: Vector) -> FlatModel:
         """A model in eval mode with these parameters."""
         flat = FlatModel(self.build().to(self.device))
         flat.load(vector)
+        if self.buffers:
+            load_buffers(flat.model, self.buffers)
         flat.model.eval()
         return flat

@@ -38,7 +38,7 @@ from fl_strategies.weave import Weave
 
 log = logging.getLogger("fedloom")
 Evaluate = Callable[[int, ArrayRecord], MetricRecord | None]
-Save = Callable[[RunState], None]
+Save = Callable[[RunState], bool]
 
 
 class ComposedStrategy(Strategy):
@@ -50,7 +50,7 @@ class ComposedStrategy(Strategy):
     min_clients      how many clients to wait for before round 1
     side             the server's own model and unlabelled target data, for methods that learn on it
     observers        told about every round
-    save, state      called after rounds with everything needed to go on; such a state to go on from
+    save, state      called after rounds with everything needed to go on (says whether it wrote it); such a state to go on from
     """
 
     def __init__(
@@ -117,7 +117,15 @@ class ComposedStrategy(Strategy):
         arrays = self._prepare(initial_arrays)
         state = self._state
         first = state.round + 1
-        self._tell("started", {"strategy": self.recipe.name, "clients": self.members.population.count, "rounds": num_rounds, "first_round": first})
+        self._tell(
+            "started",
+            {
+                "strategy": self.recipe.name,
+                "clients": self.members.population.count,
+                "rounds": num_rounds,
+                "first_round": first,
+            },
+        )
         if first == 1:
             self._record = {"round": 0}
             self._evaluate(0, evaluate_fn, result)
@@ -141,14 +149,15 @@ class ComposedStrategy(Strategy):
                 self._evaluate_clients(round, arrays, evaluate_config or ConfigRecord(), grid, result)
             state.round = round
             with self._timed("checkpoint"):
-                if self.save:
-                    self.save(state)
+                if self.save and self.save(state):
                     self._saved_acked = dict(state.acked)
             self._tell("recorded", plain(self._record))
         result.arrays = to_record(self._layout_of.unpack(self.served, state.buffers))
         return result
 
-    def configure_train(self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid) -> Iterable[Message]:
+    def configure_train(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
         self.members.refresh(grid)
         state, settings = self._state, self._settings(server_round)
         cohort = sample_cohort(self.members.online, self.fraction, self.seed, server_round, self.sampler)
@@ -163,7 +172,9 @@ class ComposedStrategy(Strategy):
                 "acked_round": state.acked.get(client, 0),
                 "saved_round": self._saved_acked.get(client, 0),
             }
-            content = RecordDict({ARRAYS: self._arrays_for(client, arrays), CONFIG: ConfigRecord({**shared, METHOD: json.dumps(method)})})
+            content = RecordDict(
+                {ARRAYS: self._arrays_for(client, arrays), CONFIG: ConfigRecord({**shared, METHOD: json.dumps(method)})}
+            )
             if record is not None:
                 content[EXTRA] = record
             node = self.members.node(client)
@@ -179,11 +190,22 @@ class ComposedStrategy(Strategy):
             return arrays
         return ArrayRecord({name: array for name, array in arrays.items() if name not in layout.private})
 
-    def aggregate_train(self, server_round: int, replies: Iterable[Message]) -> tuple[ArrayRecord | None, MetricRecord | None]:
+    def aggregate_train(
+        self, server_round: int, replies: Iterable[Message]
+    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
         usable, dropped = self._check(server_round, replies)
-        self._record |= {"dropped": dropped, "bytes_up": sum(reply.bytes for reply in usable), "cohort": [r.client for r in usable]}
+        self._record |= {
+            "dropped": dropped,
+            "bytes_up": sum(reply.bytes for reply in usable),
+            "cohort": [r.client for r in usable],
+        }
         if len(usable) < self.min_replies:
-            log.warning("round %d: %d usable replies, fewer than the %d needed; the model stays as it is", server_round, len(usable), self.min_replies)
+            log.warning(
+                "round %d: %d usable replies, fewer than the %d needed; the model stays as it is",
+                server_round,
+                len(usable),
+                self.min_replies,
+            )
             self._record |= {"cohort": [], "weights": []}
             return None, None
         state = self._state
@@ -197,18 +219,35 @@ class ComposedStrategy(Strategy):
         numbers = {key: float(value) for key, value in metrics.items() if isinstance(value, (int, float))}
         if loss is not None:
             numbers["train-loss"] = loss
-        return to_record(self._layout_of.unpack(state.omega, state.buffers)), MetricRecord({"num-examples": int(cohort.sizes.sum()), **numbers})
+        return to_record(self._layout_of.unpack(state.omega, state.buffers)), MetricRecord(
+            {"num-examples": int(cohort.sizes.sum()), **numbers}
+        )
 
-    def configure_evaluate(self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid) -> Iterable[Message]:
+    def configure_evaluate(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
         """Clients are asked only where the method gives each a model of its own."""
-        if not (self.recipe.personal or self.personal_epochs) or not (server_round % self.eval_every == 0 or server_round == self.rounds):
+        if not (self.recipe.personal or self.personal_epochs) or not (
+            server_round % self.eval_every == 0 or server_round == self.rounds
+        ):
             return []
         messages = []
         for client in sorted(self.members.online, key=client_order):
-            method = {"acked_round": self._state.acked.get(client, 0), "topology": self.recipe.topology, "personal_epochs": self.personal_epochs}
-            values = {**self._client_settings(server_round), **dict(config), "server-round": server_round, METHOD: json.dumps(method)}
+            method = {
+                "acked_round": self._state.acked.get(client, 0),
+                "topology": self.recipe.topology,
+                "personal_epochs": self.personal_epochs,
+            }
+            values = {
+                **self._client_settings(server_round),
+                **dict(config),
+                "server-round": server_round,
+                METHOD: json.dumps(method),
+            }
             content = RecordDict({ARRAYS: self._arrays_for(client, arrays), CONFIG: ConfigRecord(values)})
-            messages.append(Message(content, self.members.node(client), MessageType.EVALUATE, group_id=str(server_round)))
+            messages.append(
+                Message(content, self.members.node(client), MessageType.EVALUATE, group_id=str(server_round))
+            )
         return messages
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
@@ -266,7 +305,9 @@ class ComposedStrategy(Strategy):
 
     def _settings(self, round: int) -> RoundSettings:
         lr = self.local.lr * self.lr_decay ** (round - 1)
-        return RoundSettings(round, self.rounds, self.fraction, self.local.epochs, self.local.batch_size, lr, self.local.lr)
+        return RoundSettings(
+            round, self.rounds, self.fraction, self.local.epochs, self.local.batch_size, lr, self.local.lr
+        )
 
     def _client_settings(self, round: int) -> dict[str, Any]:
         settings = self._settings(round)
@@ -286,7 +327,11 @@ class ComposedStrategy(Strategy):
         for message in replies:
             client = missing.pop(message.metadata.src_node_id, None)
             if client is None:
-                log.warning("round %d: a reply from node %d, which was not asked or has answered", round, message.metadata.src_node_id)
+                log.warning(
+                    "round %d: a reply from node %d, which was not asked or has answered",
+                    round,
+                    message.metadata.src_node_id,
+                )
                 continue
             try:
                 usable.append(read_reply(message, client, self._layout_of, self.weave.uploads(), sent))
@@ -325,7 +370,9 @@ class ComposedStrategy(Strategy):
             if prefix == "global":
                 result.evaluate_metrics_serverapp[round] = metrics
 
-    def _evaluate_clients(self, round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid, result: Result) -> None:
+    def _evaluate_clients(
+        self, round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid, result: Result
+    ) -> None:
         messages = list(self.configure_evaluate(round, arrays, config, grid))
         if messages:
             metrics = self.aggregate_evaluate(round, exchange(grid, messages, self.round_timeout, self.stop))

@@ -37,7 +37,9 @@ class Weave:
         self.optimiser = recipe.one("server optimiser") or AVERAGE
         needs = next((name for name in recipe.parts if self._needs_target(name)), None)
         if side is None and needs:
-            raise ConfigError(f"{needs!r} learns on the server's unlabelled target data: give the strategy a ServerSide with a target.")
+            raise ConfigError(
+                f"{needs!r} learns on the server's unlabelled target data: give the strategy a ServerSide with a target."
+            )
         self.side = side
 
     @staticmethod
@@ -58,15 +60,24 @@ class Weave:
     def client_method(self) -> dict[str, Any]:
         return {
             "objectives": [(name, self.params[name].model_dump()) for name in self.recipe.objectives],
-            "optimizer": (self.recipe.optimizer, self.params[self.recipe.optimizer].model_dump() if self.recipe.optimizer in self.params else {}),
+            "optimizer": (
+                self.recipe.optimizer,
+                self.params[self.recipe.optimizer].model_dump() if self.recipe.optimizer in self.params else {},
+            ),
             "topology": self.recipe.topology,
             "report": list(self.weighting.reports),
         }
 
     def broadcast(self, state: RunState) -> dict[str, Vector]:
-        return {name: array for part, step in self.steps.items() for name, array in step.broadcast(state.steps[part]).items()}
+        return {
+            name: array
+            for part, step in self.steps.items()
+            for name, array in step.broadcast(state.steps[part]).items()
+        }
 
-    def scalars(self, state: RunState, client: ClientId, population: Population, settings: RoundSettings) -> dict[str, float]:
+    def scalars(
+        self, state: RunState, client: ClientId, population: Population, settings: RoundSettings
+    ) -> dict[str, float]:
         numbers: dict[str, float] = {}
         for part, step in self.steps.items():
             numbers |= step.scalars(state.steps[part], client, population, settings)
@@ -89,13 +100,17 @@ class Weave:
 
     # One round
 
-    def step(self, state: RunState, cohort: Cohort, settings: RoundSettings, last_round: int) -> tuple[Weights, Metrics]:
+    def step(
+        self, state: RunState, cohort: Cohort, settings: RoundSettings, last_round: int
+    ) -> tuple[Weights, Metrics]:
         """Update state.omega (and every part's state) by the replies; returns the weights used and what is worth recording."""
         assert self.side is not None
         sent = state.omega
         self.side.buffers = state.buffers
         decides = self.weighting.decides(settings.round)
-        weights, metrics = (self.weighting if decides else self.outgoing).weights(cohort, sent, self.side, settings.round)
+        weights, metrics = (self.weighting if decides else self.outgoing).weights(
+            cohort, sent, self.side, settings.round
+        )
         updates = cohort.updates
         if normaliser := self.recipe.one("normaliser"):
             updates = self.steps[normaliser].normalise(cohort, weights)
@@ -107,7 +122,9 @@ class Weave:
         if polish := self.recipe.one("polish"):
             omega = self.steps[polish].polish(omega, cohort, sent, self.side, settings)
         if not np.isfinite(omega).all():
-            raise ConfigError(f"The global model is no longer finite after round {settings.round}: lower --lr, or set --clip.")
+            raise ConfigError(
+                f"The global model is no longer finite after round {settings.round}: lower --lr, or set --clip."
+            )
         state.omega, state.steps = omega, states
         if self.weighting.customises(settings.round, last_round):
             own, learned = self.weighting.customised(cohort, sent, self.side, settings.round)

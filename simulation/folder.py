@@ -14,7 +14,19 @@ import numpy as np
 
 # Options that change where or how fast a run happens, never its numbers: runs that differ only here are repetitions.
 BOOKKEEPING = frozenset(
-    ("seed", "out", "resume", "config", "engine", "workers", "device", "gpus_per_client", "ray_address", "save_every")
+    (
+        "seed",
+        "out",
+        "resume",
+        "state-folder",
+        "engine",
+        "workers",
+        "device",
+        "gpus-per-client",
+        "ray-address",
+        "save-every",
+        "round-timeout",
+    )
 )
 
 

@@ -27,7 +27,13 @@ class InlineGrid(Grid):
         self._run = Run.create_empty(run_id=1)
         TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = self._run.run_id, SUPERLINK_NODE_ID, 1
         self.contexts = {
-            number + 2: Context(self._run.run_id, number + 2, {"partition-id": number, "num-partitions": clients}, RecordDict(), dict(run_config))
+            number + 2: Context(
+                self._run.run_id,
+                number + 2,
+                {"partition-id": number, "num-partitions": clients},
+                RecordDict(),
+                dict(run_config),
+            )
             for number in range(clients)
         }
         self.waiting: dict[str, Message] = {}
@@ -39,7 +45,9 @@ class InlineGrid(Grid):
     def run(self) -> Run:
         return self._run
 
-    def create_message(self, content: RecordDict, message_type: str, dst_node_id: int, group_id: str, ttl: float | None = None) -> Message:
+    def create_message(
+        self, content: RecordDict, message_type: str, dst_node_id: int, group_id: str, ttl: float | None = None
+    ) -> Message:
         return Message(content, dst_node_id, message_type, ttl=ttl, group_id=group_id)
 
     def get_node_ids(self) -> Iterable[int]:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from flwr.serverapp import Grid
 from safetensors.numpy import load_file
 
-from fl_config.options import Scalar, as_flat, read_toml
+from fl_config.options import Options, Scalar, as_flat, read_toml
 from fl_config.params import ConfigError
 from fl_strategies.exchange import RunStopped
 from fl_strategies.plan import Plan, make_plan
 from fl_strategies.records import Observer, Record
 from fl_strategies.run_folder import CONFIG, MODEL, STATE, default_folder
+
+if TYPE_CHECKING:
+    from simulation.engine import RayGrid
 
 log = logging.getLogger("fedloom")
 
@@ -30,6 +35,10 @@ class Run:
     folder: Path
     finished: bool = True
 
+    @property
+    def rounds(self) -> int:
+        return max((record["round"] for record in self.metrics), default=0)
+
 
 def resumed(values: Mapping[str, Any]) -> dict[str, Any]:
     """The configuration of the run to resume; only what does not change its numbers may be given anew."""
@@ -37,11 +46,28 @@ def resumed(values: Mapping[str, Any]) -> dict[str, Any]:
     if not (folder / CONFIG).exists():
         raise ConfigError(f"There is no run to resume in {folder}: it has no {CONFIG}.")
     old = read_toml(folder / CONFIG)
-    allowed = {"resume", "engine", "workers", "device", "gpus-per-client", "rounds", "save-every", "round-timeout"}
+    allowed = {
+        "resume",
+        "engine",
+        "workers",
+        "ray-address",
+        "device",
+        "gpus-per-client",
+        "rounds",
+        "save-every",
+        "round-timeout",
+    }
     for key, value in values.items():
         if key not in allowed and old.get(key) != value:
-            raise ConfigError(f"A resumed run keeps its options, but {key!r} is {old.get(key)!r} in {folder} and {value!r} was given.")
-    return {**old, **{key: value for key, value in values.items() if key in allowed}, "out": str(folder), "resume": str(folder)}
+            raise ConfigError(
+                f"A resumed run keeps its options, but {key!r} is {old.get(key)!r} in {folder} and {value!r} was given."
+            )
+    return {
+        **old,
+        **{key: value for key, value in values.items() if key in allowed},
+        "out": str(folder),
+        "resume": str(folder),
+    }
 
 
 def prepare(values: Mapping[str, Any]) -> Plan:
@@ -57,26 +83,46 @@ def prepare(values: Mapping[str, Any]) -> Plan:
     return make_plan(given)
 
 
+def ray_grid(config: Options, run_config: dict[str, Scalar]) -> RayGrid:
+    from simulation.engine import RayGrid
+
+    return RayGrid(
+        "client_app:app",
+        config.clients,
+        run_config,
+        workers=config.workers,
+        gpus_per_client=config.gpus_per_client,
+        address=config.ray_address,
+        folder=str(Path(config.state_folder) / "contexts"),
+    )
+
+
 def run(config: Mapping[str, Any], observers: Sequence[Observer] = (), stop: threading.Event | None = None) -> Run:
     """Run what the flat keys of `config` say (the flags of `fedloom run`); raises ConfigError before anything starts."""
     from server_app import make_app, open_server
 
     plan = prepare(config)
-    server = open_server(plan, observers, stop)
     finished = True
     run_config: dict[str, Scalar] = as_flat(plan.config)
-    try:
-        if plan.config.engine == "inline":
+    with contextlib.ExitStack() as stack:
+        grid: Grid | None = None
+        if plan.config.engine == "ray":
+            grid = stack.enter_context(ray_grid(plan.config, run_config))  # first: it starts while the server prepares
+        elif plan.config.engine == "inline":
             import client_app
             from simulation.inline import InlineGrid
 
-            server.run(InlineGrid(client_app.app, plan.config.clients, run_config))
-        else:
-            from simulation.flower import run_flower
+            grid = InlineGrid(client_app.app, plan.config.clients, run_config)
+        server = open_server(plan, observers, stop)
+        try:
+            if grid is not None:
+                server.run(grid)
+            else:
+                from simulation.flower import run_flower
 
-            run_flower(make_app(server), plan.config, run_config)
-    except RunStopped:
-        finished = False
+                run_flower(make_app(server), plan.config, run_config)
+        except RunStopped:
+            finished = False
     folder = server.folder.path
     model = dict(load_file(folder / MODEL)) if (folder / MODEL).exists() else {}
     return Run(server.folder.records, model, folder, finished)

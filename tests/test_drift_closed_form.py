@@ -131,97 +131,90 @@ class Oracle:
         self.s, self.move, self.move_lr = np.zeros(3), np.zeros(3), 1.0
         self.count = [0] * self.N
 
-    def gate(self, i: int, t: int, s: dict[str, Any]) -> float:
+    def gate(self, i: int, s: dict[str, Any]) -> float:
         c = self.count[i]
-        return {
+        gates: dict[str, float] = {
             "code": c / (s["T"] * s["p"]) + 1,
-            "main": min(1.0, c / (s["p"] * t + 1e-6)),
+            "main": min(1.0, c / (s["p"] * s["t"] + 1e-6)),
             "appendix": c / (s["T"] * s["p"]),
-        }[self.o.variant]
+        }
+        return gates[self.o.variant]
 
     def run(self, cohorts: list[list[int]], weights: list[float] | None = None, **changes: Any) -> np.ndarray:
         s = {**SETTING, **changes}
+        s["K"] = s["epochs"] * (math.ceil(sum(self.sizes) / self.N / s["batch"]) if s["batch"] else 1)
         omega, out = START.copy(), []
         for t, ids in enumerate(cohorts, start=1):
+            s |= {"t": t, "eta": s["lr"] * s["decay"] ** (t - 1)}
             for i in ids:
                 self.count[i] += 1
-            lr = s["lr"] * s["decay"] ** (t - 1)
-            K = s["epochs"] * (math.ceil(sum(self.sizes) / self.N / s["batch"]) if s["batch"] else 1)
-            thetas = {i: self.sgd(i, omega, lr, K, t, s) for i in ids}
-            new_s = self.s.copy()
-            for i in ids:
-                new_s += self.after(i, thetas[i] - omega, lr, K, t, s) / self.N
-            self.s = new_s
+            thetas = {i: self.sgd(i, omega, s) for i in ids}
+            self.s = self.s + sum((self.after(i, thetas[i] - omega, s) for i in ids), np.zeros(3)) / self.N
             w = weights or [1 / len(ids)] * len(ids)
             new = sum((wi * thetas[i] for wi, i in zip(w, ids, strict=True)), np.zeros(3))
-            if self.method in ("dyn", "speed", "dc"):
+            if self.method in {"dyn", "speed", "dc"}:
                 new += self.h.mean(axis=0)
             elif self.method == "vra":
                 new += self.h.mean(axis=0) / self.o.d
             elif self.method == "ssg":
                 new += self.h[ids].mean(axis=0) if self.o.variant == "appendix" else self.h.mean(axis=0)
-            self.move, self.move_lr, omega = new - omega, lr, new
+            self.move, self.move_lr, omega = new - omega, s["eta"], new
             out.append(omega)
         return np.array(out)
 
-    def constant_and_slope(
-        self, i: int, omega: np.ndarray, K: int, t: int, s: dict[str, Any]
-    ) -> tuple[np.ndarray, float]:
+    def constant_and_slope(self, i: int, omega: np.ndarray, s: dict[str, Any]) -> tuple[np.ndarray, float]:
+        """v and k of the added gradient v + k theta."""
         o, h, q = self.o, self.h[i], self.q[i]
         state = self.s / q - self.s_i[i]
-        if self.method == "dyn":
-            return o.alpha / q * (h - omega), o.alpha / q
-        if self.method == "speed":
-            return o.lam * (h - omega), o.lam
-        if self.method == "vra":
-            return h - o.gamma * omega, o.gamma
-        if self.method == "scaffold":
-            return (state if o.size_scaled else self.s - self.s_i[i]), 0.0
-        if self.method == "dc":
-            return o.alpha / q * (h - omega) + state, o.alpha / q
-        if o.variant == "code":
-            return o.alpha / q * h + state, 0.0
-        if o.variant == "main":
-            a = o.alpha * self.gate(i, t, s)
-            return a * (h - omega), a
-        return o.alpha * h + (self.last[i] - self.move) / (K * self.move_lr), 0.0
+        rules: dict[str, Any] = {
+            "dyn": lambda: (o.alpha / q * (h - omega), o.alpha / q),
+            "speed": lambda: (o.lam * (h - omega), o.lam),
+            "vra": lambda: (h - o.gamma * omega, o.gamma),
+            "scaffold": lambda: (state if o.size_scaled else self.s - self.s_i[i], 0.0),
+            "dc": lambda: (o.alpha / q * (h - omega) + state, o.alpha / q),
+            "code": lambda: (o.alpha / q * h + state, 0.0),
+            "main": lambda: (o.alpha * self.gate(i, s) * (h - omega), o.alpha * self.gate(i, s)),
+            "appendix": lambda: (o.alpha * h + (self.last[i] - self.move) / (s["K"] * self.move_lr), 0.0),
+        }
+        added: tuple[np.ndarray, float] = rules[o.variant if self.method == "ssg" else self.method]()
+        return added
 
-    def sgd(self, i: int, omega: np.ndarray, lr: float, K: int, t: int, s: dict[str, Any]) -> np.ndarray:
-        constant, slope = self.constant_and_slope(i, omega, K, t, s)
+    def sgd(self, i: int, omega: np.ndarray, s: dict[str, Any]) -> np.ndarray:
+        constant, slope = self.constant_and_slope(i, omega, s)
         theta, v = omega.copy(), np.zeros(3)
         for _ in range(local_steps(self.sizes[i], s)):
             v = s["momentum"] * v + (theta - TARGETS[i]) + constant + slope * theta + s["wd"] * theta
-            theta = theta - lr * v
+            theta = theta - s["eta"] * v
         return theta
 
-    def after(self, i: int, delta: np.ndarray, lr: float, K: int, t: int, s: dict[str, Any]) -> np.ndarray:
+    def after(self, i: int, delta: np.ndarray, s: dict[str, Any]) -> np.ndarray:
         """New memories of client i; returns its term of N s+."""
-        m = s["momentum"]
+        m, o, q = s["momentum"], self.o, self.q[i]
 
         def gradients(steps: int) -> float:
-            return sum((1 - m**k) / (1 - m) for k in range(1, steps + 1))
+            return math.fsum((1 - m**k) / (1 - m) for k in range(1, steps + 1))
 
-        o, q = self.o, self.q[i]
-        change = np.zeros(3)
+        self.last[i] = delta
         if self.method == "vra":
             self.h[i] += o.a * o.gamma * delta
-        elif self.method == "scaffold":
-            divisor = gradients(K) * s["lr"] if o.size_scaled else gradients(local_steps(self.sizes[i], s)) * lr
+            return np.zeros(3)
+        if self.method == "scaffold":
+            divisor = (
+                gradients(s["K"]) * s["lr"] if o.size_scaled else gradients(local_steps(self.sizes[i], s)) * s["eta"]
+            )
             change = -self.s - delta / divisor
             self.s_i[i] += change
-            change = change * (q if o.size_scaled else 1)
-        else:
-            gated = delta * (self.gate(i, t, s) if self.method == "ssg" else 1)
-            self.h[i] += gated
-            if self.method == "dc" or (self.method == "ssg" and o.variant == "code"):
-                change = -self.s / q - gated / (gradients(K) * s["lr"])
-                self.s_i[i] += change
-                change = q * change
-        self.last[i] = delta
-        return change
+            return np.asarray(change * (q if o.size_scaled else 1))
+        gated = delta * (self.gate(i, s) if self.method == "ssg" else 1)
+        self.h[i] += gated
+        if self.method != "dc" and not (self.method == "ssg" and o.variant == "code"):
+            return np.zeros(3)
+        change = -self.s / q - gated / (gradients(s["K"]) * s["lr"])
+        self.s_i[i] += change
+        return np.asarray(q * change)
 
 
-METHODS = [
+METHODS: list[tuple[str, dict[str, Any]]] = [
     ("dyn", {"alpha": 0.3}),
     ("speed", {"lam": 0.2}),
     ("vra", {"gamma": 0.1, "a": 7.0, "d": 10.0}),

@@ -44,7 +44,9 @@ def build_objectives(named: Sequence[tuple[str, dict[str, Any]]]) -> list[Object
     built = []
     for name, values in named:
         if name not in OBJECTIVES:
-            raise ConfigError(f"The server asks for the objective {name!r}, which this client does not have; it has {', '.join(OBJECTIVES)}.")
+            raise ConfigError(
+                f"The server asks for the objective {name!r}, which this client does not have; it has {', '.join(OBJECTIVES)}."
+            )
         kind = OBJECTIVES[name]
         built.append(kind(kind.Params(**values)))
     return built
@@ -52,6 +54,8 @@ def build_objectives(named: Sequence[tuple[str, dict[str, Any]]]) -> list[Object
 
 def build_optimizer(name: str, values: dict[str, Any]) -> Sgd:
     if name not in OPTIMIZERS:
-        raise ConfigError(f"The server asks for the optimiser {name!r}, which this client does not have; it has {', '.join(OPTIMIZERS)}.")
+        raise ConfigError(
+            f"The server asks for the optimiser {name!r}, which this client does not have; it has {', '.join(OPTIMIZERS)}."
+        )
     kind = OPTIMIZERS[name]
     return kind(kind.Params(**values))

@@ -47,10 +47,14 @@ class LocalRound:
     initial_lr: float  # eta_0, before any decay
     epochs: int
     momentum: float
-    frozen_outputs: Callable[[Tensor, Batch], Outputs]  # (parameters, batch) -> outputs of that model in eval mode, no grad
+    frozen_outputs: Callable[
+        [Tensor, Batch], Outputs
+    ]  # (parameters, batch) -> outputs of that model in eval mode, no grad
     extra: dict[str, Tensor] = field(default_factory=dict)  # the server's arrays for the method
     scalars: dict[str, float] = field(default_factory=dict)  # the server's numbers for this client
-    state: dict[str, Tensor] = field(default_factory=dict)  # remembered from the last round that counted; replaced in end_round
+    state: dict[str, Tensor] = field(
+        default_factory=dict
+    )  # remembered from the last round that counted; replaced in end_round
     reply: dict[str, Tensor] = field(default_factory=dict)  # extra vectors to send up
     metrics: dict[str, float] = field(default_factory=dict)  # numbers to send up
     steps: int = 0  # K_i, counted by the loop

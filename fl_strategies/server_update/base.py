@@ -51,7 +51,9 @@ class ServerStep:
         """Arrays of length d sent to every client of the round."""
         return {}
 
-    def scalars(self, state: State, client: ClientId, population: Population, settings: RoundSettings) -> dict[str, float]:
+    def scalars(
+        self, state: State, client: ClientId, population: Population, settings: RoundSettings
+    ) -> dict[str, float]:
         """Numbers sent to one client of the round."""
         return {}
 
@@ -73,7 +75,9 @@ class ServerStep:
         """omega is the model that was sent, averaged what the optimiser made of the replies."""
         return averaged, state
 
-    def polish(self, omega: Vector, cohort: Cohort, sent: Vector, server: ServerSide, settings: RoundSettings) -> Vector:
+    def polish(
+        self, omega: Vector, cohort: Cohort, sent: Vector, server: ServerSide, settings: RoundSettings
+    ) -> Vector:
         """omega after all other steps; client models are sent + cohort.updates."""
         return omega
 

@@ -384,7 +384,7 @@ LOSSES = {
     "asd": lambda x: asd_loss(x, drawn(4, 3, seed=1), LABELS, PROBS),
     "asd_reverse": lambda x: asd_loss(x, drawn(4, 3, seed=1), LABELS, PROBS, divergence="reverse_kl"),
     "asd_js": lambda x: asd_loss(x, drawn(4, 3, seed=1), LABELS, PROBS, divergence="js", ntd=True),
-    "decorr": lambda x: decorr_loss(x),
+    "decorr": decorr_loss,
     "decorr_wide": lambda x: decorr_loss(torch.cat([x, x**2, x.sin()], dim=1)),
 }
 

@@ -53,7 +53,7 @@ def side() -> ServerSide:
     )
 
 
-SENT = np.ones(4, dtype=np.float32)
+SENT = np.array([1, -2, 3, 0.5], dtype=np.float32)  # models are this plus an update
 
 
 def cohort_of(*matrices: list[float]) -> Cohort:

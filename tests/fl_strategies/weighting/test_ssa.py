@@ -19,6 +19,7 @@ from fl_strategies.cohort import ClientId, Cohort, Population
 from fl_strategies.server_side import ServerSide
 from fl_strategies.weighting.ssa import Ssa, SsaParams, learn_weights, predict_samples, ssa_loss
 from fl_strategies.weighting.ssa_learning import Descent, WeightLearner, loss_parts, paired, sample_order
+from fl_strategies.weighting.ssa_views import client_views
 
 torch.set_num_threads(1)
 
@@ -316,6 +317,18 @@ def test_a_round_is_a_function_of_the_seed() -> None:
     weights = [ssa(**options).customised(cohort, SENT, side_of(), 1)[0].tobytes() for _ in range(2)]
     assert weights[0] == weights[1]
     assert ssa(**options).customised(cohort, SENT, side_of(seed=6), 1)[0].tobytes() != weights[0]
+
+
+def test_views_and_subsets_are_drawn_anew_each_round() -> None:
+    first, second = cohort_of([0, 1, 2, 3]), cohort_of([0, 1, 2, 3], round=2)
+    everything = [client_views("FedSSA", cohort, SENT, side_of(), 0) for cohort in (first, second)]
+    assert not torch.equal(everything[0].bank(0), everything[1].bank(0))
+    assert torch.equal(everything[0].bank(0, 1)[2:], everything[0].bank(1))
+    assert torch.equal(everything[0].plain(), everything[1].plain())
+    few = [client_views("FedSSA", cohort, SENT, side_of(), 20).index for cohort in (first, first, second)]
+    assert len(few[0].unique()) == 20
+    assert torch.equal(few[0], few[1])
+    assert not torch.equal(few[0], few[2])
 
 
 def test_cached_banks_and_fresh_views_agree() -> None:

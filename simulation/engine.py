@@ -1,0 +1,430 @@
+"""The ray engine: a Flower `Grid` whose nodes are clients of a simulation, run by a pool of Ray actors.
+
+One actor a core or GPU slot. Arrays that several messages share go into Ray's object store once, the clients with most samples go
+first, replies are handed on as they come. A worker that dies is replaced and its client tried once more; one whose client was given
+up (round timeout) is killed and replaced, so that nothing it left behind can hold up the next round.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import logging
+import os
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from uuid import uuid4
+
+from flwr.app import Error, Message, MessageType, RecordDict
+from flwr.common.constant import SUPERLINK_NODE_ID, ErrorCode
+from flwr.serverapp import Grid
+from flwr.supercore.run import Run
+from flwr.supercore.task_identity import TaskIdentity
+
+from fl_config.options import Scalar
+from fl_config.params import ConfigError
+from simulation.wire import Answer, Task, pack_arrays, pack_numbers, unpack_arrays, unpack_content
+from simulation.worker import RUN_ID, Worker
+
+log = logging.getLogger("fedloom")
+FIRST_NODE = 2  # Flower's own node is 1
+LONGEST_WAIT = 0.2  # seconds that a pull waits for a reply before it looks whether it should
+LARGEST_BATCH = 256  # queries in one call
+TRIES = 2
+FAILED_STARTS = 3  # workers dying in a row before they have started
+OBJECT_STORE = 512 * 2**20  # bytes; used only as far as messages in flight need it
+
+
+@dataclass
+class Job:
+    """A message on its way: the records it shares with others (name -> number), how often a worker died of it."""
+
+    message: Message
+    shared: dict[str, int]
+    refs: dict[int, Any]
+    size: int
+    tries: int = 0
+    alone: bool = False  # was in a batch whose worker died: try it by itself
+
+
+@dataclass
+class Call:
+    """One call of a worker; without jobs it is the call that makes it ready."""
+
+    ref: Any
+    crew: Crew
+    jobs: list[Job] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Crew:
+    """A worker and what it has been given, in order; the first is what it works on."""
+
+    actor: Any
+    calls: deque[Call] = field(default_factory=deque)
+    pid: int = 0  # known once it is ready
+
+
+class RayGrid(Grid):
+    """`client_app` is a module and a variable ("client_app:app"); `workers` 0 takes one a core, or what the GPUs allow.
+
+    The pool starts in the background, so that the server can prepare itself meanwhile. `address` is that of a running Ray cluster,
+    whose nodes need this project installed, the data sets fetched, and `folder` (and the run's state folder) on a shared disk.
+    """
+
+    def __init__(
+        self,
+        client_app: str,
+        clients: int,
+        run_config: dict[str, Scalar],
+        *,
+        workers: int = 0,
+        gpus_per_client: float = 0.0,
+        address: str = "",
+        folder: str = "",
+    ) -> None:
+        self._run = Run.create_empty(run_id=RUN_ID)
+        TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = RUN_ID, SUPERLINK_NODE_ID, 1
+        self.client_app, self.clients, self.run_config = client_app, clients, run_config
+        self.workers, self.gpus_per_client, self.address = workers, gpus_per_client, address
+        self._own_folder = None if folder else tempfile.TemporaryDirectory(prefix="fedloom-state-")
+        self.folder = folder or str(Path(self._own_folder.name if self._own_folder else "") / "contexts")
+        self.crews: list[Crew] = []
+        self.jobs: dict[str, Job] = {}  # not answered yet, by message id
+        self.waiting: list[tuple[int, int, Job]] = []  # a heap, longest first
+        self.calls: dict[Any, Call] = {}
+        self.replies: dict[str, Message] = {}  # not pulled yet
+        self.sizes: dict[int, int] = {}  # examples by node, from replies
+        self._numbers = itertools.count()
+        self._failed_starts = 0
+        self._told: set[str] = set()
+        self._owns_ray = False
+        self._problem: BaseException | None = None
+        self._starting = threading.Thread(target=self._start, name="fedloom-ray", daemon=True)
+        self._starting.start()
+
+    # Starting and ending
+
+    def _start(self) -> None:
+        try:
+            os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+            import ray
+
+            self.ray = ray
+            if not ray.is_initialized():
+                self._init_ray()
+            self.workers = self._checked_workers()
+            options = {"num_cpus": 1, "num_gpus": self.gpus_per_client, "max_restarts": 0, "max_task_retries": 0}
+            self.worker_class = ray.remote(Worker).options(**options)
+            for _ in range(self.workers):
+                self._hire()
+        except BaseException as problem:
+            self._problem = problem
+
+    def _init_ray(self) -> None:
+        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error", "configure_logging": False}
+        if self.address:
+            try:
+                self.ray.init(address=self.address, **quiet)
+            except (ConnectionError, ValueError, RuntimeError) as error:
+                raise ConfigError(
+                    f"No Ray cluster answers at {self.address!r} ({error}): give --ray-address the address that `ray start --head` printed."
+                ) from None
+        else:
+            cores = self.workers or os.cpu_count() or 1
+            self.ray.init(num_cpus=cores, include_dashboard=False, object_store_memory=OBJECT_STORE, **quiet)
+        self._owns_ray = True
+
+    def _checked_workers(self) -> int:
+        """How many workers there will be; more than the machines have room for would wait for ever."""
+        have = self.ray.cluster_resources()
+        room = int(have.get("CPU", 0))
+        if self.gpus_per_client:
+            gpus = have.get("GPU", 0.0)
+            room = min(room, int(gpus / self.gpus_per_client + 1e-9))
+            if not room:
+                raise ConfigError(
+                    f"--gpus-per-client is {self.gpus_per_client:g}, but there are {gpus:g} GPUs: lower it, or 0 to train without."
+                )
+        if self.workers > room:
+            raise ConfigError(
+                f"--workers is {self.workers}, but there is room for {room} (cores, and GPUs where --gpus-per-client is given)."
+            )
+        return self.workers or max(1, min(room, self.clients))
+
+    def _hire(self) -> None:
+        actor = self.worker_class.remote(self.client_app, self.clients, self.run_config, self.folder)
+        crew = Crew(actor)
+        self.crews.append(crew)
+        self._call(crew, actor.prepare.remote(), [])
+
+    def _started(self) -> None:
+        self._starting.join()
+        if self._problem is not None:
+            raise self._problem
+
+    def close(self) -> None:
+        """End the workers, and Ray itself if this grid started it."""
+        self._starting.join()
+        for crew in self.crews:
+            self.ray.kill(crew.actor)
+        self.crews, self.calls, self.jobs, self.waiting = [], {}, {}, []
+        if self._owns_ray:
+            self.ray.shutdown()
+            self._owns_ray = False
+        if self._own_folder:
+            self._own_folder.cleanup()
+
+    def __enter__(self) -> RayGrid:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Flower's interface
+
+    def set_run(self, run: Run) -> None:
+        self._run = run
+
+    @property
+    def run(self) -> Run:
+        return self._run
+
+    def create_message(
+        self, content: RecordDict, message_type: str, dst_node_id: int, group_id: str, ttl: float | None = None
+    ) -> Message:
+        return Message(content, dst_node_id, message_type, ttl=ttl, group_id=group_id)
+
+    def get_node_ids(self) -> Iterable[int]:
+        return range(FIRST_NODE, FIRST_NODE + self.clients)
+
+    def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
+        self._started()
+        stored: dict[tuple[Any, ...], tuple[int, Any]] = {}
+        pushed = []
+        for message in messages:
+            message.metadata.__dict__["_message_id"] = identity = str(uuid4())
+            shared, refs = {}, {}
+            for name, record in message.content.array_records.items():
+                # By the arrays in it: records made for one client each may still hold the same ones.
+                key = tuple((inner, id(array)) for inner, array in record.items())
+                if key not in stored:
+                    stored[key] = next(self._numbers), self.ray.put(pack_arrays(record))
+                number, ref = stored[key]
+                shared[name], refs[number] = number, ref
+            self.jobs[identity] = Job(message, shared, refs, self.sizes.get(message.metadata.dst_node_id, 0))
+            self._queue(self.jobs[identity])
+            pushed.append(identity)
+        self._deal()
+        return pushed
+
+    def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
+        """Replies that are there; waits a moment for one if none is."""
+        wanted = message_ids if isinstance(message_ids, set) else set(message_ids)
+        deadline = time.monotonic() + LONGEST_WAIT
+        while True:
+            found = [identity for identity in self.replies if identity in wanted]
+            left = deadline - time.monotonic()
+            if found or left <= 0 or wanted.isdisjoint(self.jobs):
+                return [self.replies.pop(identity) for identity in found]
+            self._collect(left)
+
+    def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
+        missing = set(self.push_messages(messages))
+        deadline = None if timeout is None else time.monotonic() + timeout
+        replies: list[Message] = []
+        while missing and (deadline is None or time.monotonic() < deadline):
+            arrived = list(self.pull_messages(missing))
+            missing -= {reply.metadata.reply_to_message_id for reply in arrived}
+            replies += arrived
+        self.abandon(missing)
+        return replies
+
+    def abandon(self, message_ids: Iterable[str]) -> None:
+        """Nobody waits for these any more: forget them, and replace the workers that are busy with them."""
+        given_up = {
+            identity for identity in message_ids if self.jobs.pop(identity, None) or self.replies.pop(identity, None)
+        }
+        if not given_up:
+            return
+        self.waiting = [entry for entry in self.waiting if entry[2].message.metadata.message_id in self.jobs]
+        heapq.heapify(self.waiting)
+        for crew in list(self.crews):
+            if any(job.message.metadata.message_id in given_up for call in crew.calls for job in call.jobs):
+                self.ray.kill(crew.actor)
+                self._dismiss(crew)
+                for call in crew.calls:
+                    self._queue(*(job for job in call.jobs if job.message.metadata.message_id in self.jobs))
+
+    # Dealing work and collecting answers
+
+    def _queue(self, *jobs: Job) -> None:
+        for job in jobs:
+            heapq.heappush(self.waiting, (-job.size, next(self._numbers), job))
+
+    def _deal(self) -> None:
+        """Something to do for every ready worker; a second call in advance while there is plenty, so that none waits for the driver."""
+        for depth in (1, 2):
+            for crew in self.crews:
+                if crew.pid and len(crew.calls) < depth and len(self.waiting) > (0 if depth == 1 else len(self.crews)):
+                    jobs = self._next_jobs()
+                    refs = {number: ref for job in jobs for number, ref in job.refs.items()}
+                    ref = crew.actor.answer.remote([_task(job) for job in jobs], list(refs), *refs.values())
+                    self._call(crew, ref, jobs)
+
+    def _next_jobs(self) -> list[Job]:
+        """The longest job; or, as queries are quick, a batch of them."""
+        share = min(LARGEST_BATCH, 1 + len(self.waiting) // (4 * len(self.crews)))
+        jobs = [heapq.heappop(self.waiting)[2]]
+        while self.waiting and len(jobs) < share and _is_quick(jobs[0]) and _is_quick(self.waiting[0][2]):
+            jobs.append(heapq.heappop(self.waiting)[2])
+        return jobs
+
+    def _call(self, crew: Crew, ref: Any, jobs: list[Job]) -> None:
+        call = Call(ref, crew, jobs)
+        crew.calls.append(call)
+        self.calls[ref] = call
+
+    def _collect(self, timeout: float) -> None:
+        """Wait until a call has ended, and take in all that have."""
+        self._deal()
+        refs = list(self.calls)
+        ready, rest = self.ray.wait(refs, num_returns=1, timeout=timeout)
+        if ready and rest:
+            ready += self.ray.wait(rest, num_returns=len(rest), timeout=0)[0]
+        for ref in ready:
+            if ref in self.calls:  # not swept away with a dead worker meanwhile
+                self._finish(self.calls[ref])
+
+    def _finish(self, call: Call) -> None:
+        from ray.exceptions import RayActorError, RayError, RayTaskError
+
+        try:
+            result = self.ray.get(call.ref)
+        except RayTaskError as error:
+            if not call.jobs:
+                raise ConfigError(
+                    f"A worker could not load the client app {self.client_app!r}: {error.cause}."
+                ) from None
+            result = [Answer({}, {}, f"the worker failed: {error.cause}")] * len(call.jobs)
+        except RayActorError as error:
+            self._bury(call.crew, error)
+            return
+        except RayError as error:  # the reply was lost on its way
+            result = [Answer({}, {}, f"the reply was lost ({type(error).__name__})")] * len(call.jobs)
+        del self.calls[call.ref]
+        call.crew.calls.remove(call)
+        if not call.jobs:
+            call.crew.pid, self._failed_starts = result, 0
+            self._deal()
+            return
+        self._deal()  # before unpacking, so that the worker goes on meanwhile
+        for job, answer in zip(call.jobs, result, strict=True):
+            self._reply(job, answer)
+
+    def _reply(self, job: Job, answer: Answer) -> None:
+        metadata = job.message.metadata
+        if self.jobs.pop(metadata.message_id, None) is None:
+            return  # given up before
+        if answer.reason:
+            if answer.place and answer.place not in self._told:
+                self._told.add(answer.place)
+                log.warning(
+                    "client %d raised an error (others that meet it are not shown again):\n%s",
+                    metadata.dst_node_id - FIRST_NODE,
+                    answer.traceback.rstrip(),
+                )
+            self.replies[metadata.message_id] = Message(
+                Error(code=ErrorCode.CLIENT_APP_RAISED_EXCEPTION, reason=answer.reason), reply_to=job.message
+            )
+            return
+        for _, numbers in answer.numbers.values():
+            if "num-examples" in numbers:
+                self.sizes[metadata.dst_node_id] = int(numbers["num-examples"])
+        content = unpack_content(
+            answer.numbers, {name: unpack_arrays(packed) for name, packed in answer.arrays.items()}
+        )
+        self.replies[metadata.message_id] = Message(content, reply_to=job.message)
+
+    # Faults
+
+    def _dismiss(self, crew: Crew) -> None:
+        """Take a worker out of the pool and hire another."""
+        self.crews.remove(crew)
+        for call in crew.calls:
+            self.calls.pop(call.ref, None)
+        self._hire()
+
+    def _bury(self, crew: Crew, error: BaseException) -> None:
+        """A worker has died: take what it had finished, charge the client it was busy with, and give the rest back."""
+        from ray.exceptions import RayError
+
+        calls = list(crew.calls)
+        self._dismiss(crew)
+        if not crew.pid:
+            self._failed_starts += 1
+            if self._failed_starts >= FAILED_STARTS:
+                raise ConfigError(
+                    f"{FAILED_STARTS} workers in a row died as they started; the last: {_first_line(error)}."
+                )
+        running = True
+        for call in calls:
+            try:
+                for job, answer in zip(
+                    call.jobs, self.ray.get(call.ref, timeout=1.0) if call.jobs else [], strict=True
+                ):
+                    self._reply(job, answer)
+            except RayError:
+                self._take_back([job for job in call.jobs if job.message.metadata.message_id in self.jobs], running)
+                running = False
+        self._deal()
+
+    def _take_back(self, jobs: list[Job], running: bool) -> None:
+        for job in jobs:
+            client = job.message.metadata.dst_node_id - FIRST_NODE
+            job.tries += running and len(jobs) == 1
+            job.alone = job.alone or len(jobs) > 1
+            if job.tries >= TRIES:
+                reason = f"the worker process died {TRIES} times while it ran this client"
+                del self.jobs[job.message.metadata.message_id]
+                self.replies[job.message.metadata.message_id] = Message(
+                    Error(code=ErrorCode.CLIENT_APP_CRASHED, reason=reason), reply_to=job.message
+                )
+                continue
+            if running and len(jobs) == 1:
+                log.warning(
+                    "a worker process died while it ran client %d; the client is tried once more on another", client
+                )
+            self._queue(job)
+
+
+def _is_quick(job: Job) -> bool:
+    return job.message.metadata.message_type.split(".")[0] == MessageType.QUERY and not job.alone
+
+
+def _task(job: Job) -> Task:
+    metadata = job.message.metadata
+    numbers = pack_numbers(job.message.content)
+    return Task(
+        metadata.message_id,
+        metadata.dst_node_id,
+        metadata.dst_node_id - FIRST_NODE,
+        metadata.message_type,
+        metadata.group_id,
+        numbers,
+        job.shared,
+    )
+
+
+def _first_line(error: BaseException) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
