@@ -107,8 +107,9 @@ class RayGrid(Grid):
         self._told: set[str] = set()
         self._owns_ray = False
         self._problem: BaseException | None = None
-        self._starting = threading.Thread(target=self._start, name="fedloom-ray", daemon=True)
-        self._starting.start()
+        self._up, self._ending = threading.Event(), threading.Event()
+        self._starter = threading.Thread(target=self._start, name="fedloom-ray", daemon=True)
+        self._starter.start()
 
     # Starting and ending
 
@@ -118,6 +119,7 @@ class RayGrid(Grid):
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
             import ray
 
+            logging.getLogger("ray").setLevel(logging.ERROR)
             self.ray = ray
             if not ray.is_initialized():
                 self._init_ray()
@@ -128,6 +130,9 @@ class RayGrid(Grid):
                 self._hire()
         except BaseException as problem:
             self._problem = problem
+        finally:
+            self._up.set()
+        self._ending.wait()  # Ray's processes end with the thread that started them
 
     def _init_ray(self) -> None:
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error", "configure_logging": False}
@@ -167,19 +172,21 @@ class RayGrid(Grid):
         self._call(crew, actor.prepare.remote(), [])
 
     def _started(self) -> None:
-        self._starting.join()
+        self._up.wait()
         if self._problem is not None:
             raise self._problem
 
     def close(self) -> None:
         """End the workers, and Ray itself if this grid started it."""
-        self._starting.join()
+        self._up.wait()
         for crew in self.crews:
             self.ray.kill(crew.actor)
         self.crews, self.calls, self.jobs, self.waiting = [], {}, {}, []
         if self._owns_ray:
             self.ray.shutdown()
             self._owns_ray = False
+        self._ending.set()
+        self._starter.join()
         if self._own_folder:
             self._own_folder.cleanup()
 

@@ -109,6 +109,10 @@ class Disco(Weighting):
         super().__init__(params)
         target_distribution(params.target)  # 'global' is refused before a run starts
 
+    def ask_arguments(self, name: str) -> dict[str, Any]:
+        target = target_distribution(self.params.target)
+        return {"metric": self.params.metric, "target": None if target is None else target.tolist()}
+
     def weights(self, cohort: Cohort, sent: Vector, server: ServerSide, round: int) -> tuple[Weights, Metrics]:
         gaps = answered_discrepancies(cohort, cohort.ids)
         weights = self._share_of_all(cohort) if self.params.scope == "all" else self._weigh(cohort.sizes, gaps)

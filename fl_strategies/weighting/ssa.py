@@ -105,6 +105,10 @@ class Ssa(Weighting):
             return self.customised(cohort, sent, server, round)
         return cohort.share, {}
 
+    def decides(self, round: int) -> bool:
+        """Only the paper's mode sends the learned model out; otherwise the base's own weights do."""
+        return bool(self.params.mode == "every_round" and round > self.params.warmup_rounds)
+
     def customises(self, round: int, last_round: int) -> bool:
         """Whether the server forms its own model after this round, beside the one that goes out."""
         if self.params.mode == "post_hoc":
