@@ -146,7 +146,7 @@ class LocalClient(NumPyClient):
         return known
 
     def get_parameters(self, config: Mapping[str, Any]) -> list[NDArray[Any]]:
-        return [value.detach().cpu().numpy() for value in self.flat.model.state_dict().values()]
+        return list(self._state_arrays().values())
 
     def fit(
         self, parameters: list[NDArray[Any]], config: Mapping[str, Any]

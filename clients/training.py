@@ -120,16 +120,14 @@ def train(
             x = augment(x, views)
 
         def closure(first: bool, x: Tensor = x, y: Tensor = y, index: Tensor = index) -> None:
-            with (
-                _buffers_kept(flat.model, not first),
-                torch.autocast(device.type, torch.bfloat16, enabled=settings.mixed_precision),
-            ):
-                batch = Batch(x, y, index, flat.model.outputs(x))
-                loss = F.cross_entropy(batch.outputs.logits, y)
-                for objective in objectives:
-                    term = objective.loss(r, batch)
-                    loss = loss if term is None else loss + term
-            loss.backward()  # type: ignore[no-untyped-call]
+            with _buffers_kept(flat.model, not first):
+                with torch.autocast(device.type, torch.bfloat16, enabled=settings.mixed_precision):
+                    batch = Batch(x, y, index, flat.model.outputs(x))
+                    loss = F.cross_entropy(batch.outputs.logits, y)
+                    for objective in objectives:
+                        term = objective.loss(r, batch)
+                        loss = loss if term is None else loss + term
+                loss.backward()  # type: ignore[no-untyped-call]
             with torch.no_grad():
                 for objective in objectives:
                     if objective.every_pass:
