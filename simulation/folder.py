@@ -139,7 +139,7 @@ def _tell_apart(groups: list[RunGroup]) -> None:
 
 
 def _meaning(run: RunRecord) -> dict[str, str]:
-    return {key: value for key, value in run.settings().items() if key.replace("-", "_") not in BOOKKEEPING}
+    return {key: value for key, value in run.settings().items() if key.replace("_", "-") not in BOOKKEEPING}
 
 
 def _flatten(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:

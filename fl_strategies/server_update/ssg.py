@@ -20,13 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clients.objectives.ssg import SsgParams
+from fl_config.params import ConfigError
 from fl_strategies.cohort import ClientId, Cohort, Matrix, Population, State, Vector, weighted_sum
 from fl_strategies.server_update.average import average
 from fl_strategies.server_update.base import RoundSettings, ServerStep
 from fl_strategies.server_update.scaffold import relative_sizes_of
 
 
-class DivergedError(ValueError):
+class DivergedError(ConfigError):
     """The method's memory blew up; the message is a sentence for the user."""
 
 

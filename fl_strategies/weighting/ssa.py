@@ -125,6 +125,10 @@ class Ssa(Weighting):
         if evidence is None:
             log.warning("FedSSA finds no client with finite outputs in round %d: weighting by size.", round)
             return cohort.share, {}
+        return self.weigh(evidence, cohort, server, round)
+
+    def weigh(self, evidence: Evidence, cohort: Cohort, server: ServerSide, round: int) -> tuple[Weights, Metrics]:
+        """The weights that these logits of the cohort's models lead to, averaged over rounds where that is on."""
         learned, metrics = self._learn(evidence, cohort, server, round)
         weights = self._averaged(learned, cohort, server.state)
         return weights, {**metrics, **evidence.metrics(), "ssa/weights": weights.tolist()}

@@ -59,7 +59,7 @@ def alive(pid: int) -> bool:
 
 def full_pool(grid: RayGrid) -> set[int]:
     """The process ids of the workers, once all are ready."""
-    while not all(crew.pid for crew in grid.crews):
+    while not grid.crews or not all(crew.pid for crew in grid.crews):
         list(grid.send_and_receive(orders(2, seconds=0.05)))
     return {crew.pid for crew in grid.crews}
 
@@ -130,7 +130,7 @@ def test_a_client_that_never_ends_meets_the_timeout_and_frees_its_worker(grid: R
     assert not grid.jobs
     assert not grid.replies
     deadline = time.monotonic() + 30
-    while before and sum(alive(pid) for pid in before) > 1 and time.monotonic() < deadline:
+    while sum(alive(pid) for pid in before) > 1 and time.monotonic() < deadline:
         time.sleep(0.1)
     assert sum(alive(pid) for pid in before) == 1, "the worker of the hanging client must be gone, the other one stays"
 
@@ -147,7 +147,6 @@ def test_a_stopped_run_leaves_nothing_behind_in_the_grid(grid: RayGrid) -> None:
 
 
 def test_an_app_that_cannot_be_loaded_is_a_sentence(grid: RayGrid) -> None:
-    # `grid` keeps Ray running, so that this second pool starts quickly; it needs no room because nothing of it ever runs twice.
     grid.close()
     with (
         RayGrid("no_such_module:app", 2, {}, workers=1) as broken,
@@ -169,7 +168,7 @@ import sys, threading
 from flwr.app import ConfigRecord, Message, MessageType, RecordDict
 from simulation.engine import RayGrid
 with RayGrid("obedient_app:app", 2, {}, workers=2) as grid:
-    while not all(crew.pid for crew in grid.crews) or not grid.crews:
+    while not grid.crews or not all(crew.pid for crew in grid.crews):
         list(grid.send_and_receive([Message(RecordDict({"config": ConfigRecord({})}), 2, MessageType.TRAIN)]))
     print(*[crew.pid for crew in grid.crews], flush=True)
     content = RecordDict({"config": ConfigRecord({"hang": 0})})
@@ -198,6 +197,7 @@ def test_no_process_outlives_the_driver(how: signal.Signals) -> None:
         os.killpg(driver.pid, how)
     else:
         driver.send_signal(how)
+        family = {driver.pid, *workers}  # Ray's own agents take a minute to notice that a killed driver is gone
     driver.wait(60)
     deadline = time.monotonic() + 40
     while any(alive(pid) for pid in family) and time.monotonic() < deadline:
