@@ -1,0 +1,33 @@
+"""Every preset under experiments/ is a run that `fedloom run --config` accepts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fl_config.options import read_toml
+from fl_config.params import ConfigError
+from fl_strategies.plan import make_plan
+
+PRESETS = sorted((Path(__file__).parents[2] / "experiments").glob("*.toml"))
+PAPERS = ("asd", "fedcuau", "feddisco", "fedssa", "fedssg")
+
+
+def test_every_paper_has_presets() -> None:
+    named = {path.stem.split("-")[0] for path in PRESETS}
+    assert named == set(PAPERS)
+
+
+@pytest.mark.parametrize("path", PRESETS, ids=lambda path: path.stem)
+def test_a_preset_is_a_plan_and_says_what_it_is(path: Path) -> None:
+    values = read_toml(path)
+    plan = make_plan(values)
+    assert {key: value for key, value in plan.complete().items() if key in values} == values
+    assert path.read_text(encoding="utf-8").startswith("# ")
+
+
+@pytest.mark.parametrize("path", PRESETS[:1], ids=lambda path: path.stem)
+def test_a_preset_with_a_misspelt_key_would_be_refused(path: Path) -> None:
+    with pytest.raises(ConfigError, match="roundz"):
+        make_plan({**read_toml(path), "roundz": 3})
