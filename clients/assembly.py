@@ -60,6 +60,12 @@ def flat_model(spec: ModelSpec, device: str) -> FlatModel:
     return FlatModel(build_model(spec).to(choose_device(device)))
 
 
+@functools.lru_cache(maxsize=2)
+def initial_state(spec: ModelSpec) -> dict[str, NDArray[Any]]:
+    """The seeded initial model by state-dict names; the flat model of the process has long been trained."""
+    return {name: value.numpy() for name, value in build_model(spec).state_dict().items()}
+
+
 @dataclass(frozen=True)
 class Division:
     """A public data set divided among simulated clients."""
@@ -118,15 +124,16 @@ def simulated_client(config: Options, client: int, *, projection: int, held_out:
     dataset = load(config.dataset)
     train, held = samples_of(Division.of(config), client, held_out, config.device)
     memory: Memory = FolderMemory(Path(config.state_folder), client) if config.state_folder else RecordMemory(state)
-    flat = flat_model(model_spec(config, dataset, projection), config.device)
+    spec = model_spec(config, dataset, projection)
     return LocalClient(
-        flat,
+        flat_model(spec, config.device),
         train,
         dataset.num_classes,
         client_id=client,
         held_out=held,
         memory=memory,
         settings=local_settings(config),
+        initial=functools.partial(initial_state, spec),
     )
 
 
@@ -141,13 +148,14 @@ def hosted_client(
     where = choose_device(config.device)
     samples = [Samples(dataset.x_train, dataset.y_train, dataset, where, indices) for indices in (train, held)]
     memory: Memory = FolderMemory(Path(str(node["state"])), name) if "state" in node else RecordMemory(state)
-    flat = flat_model(model_spec(config, dataset, projection), config.device)
+    spec = model_spec(config, dataset, projection)
     return LocalClient(
-        flat,
+        flat_model(spec, config.device),
         samples[0],
         dataset.num_classes,
         client_id=name,
         held_out=samples[1],
         memory=memory,
         settings=local_settings(config),
+        initial=functools.partial(initial_state, spec),
     )

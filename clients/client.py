@@ -7,7 +7,8 @@ the same client serves every strategy, also Flower's own: without our part of th
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,6 +32,7 @@ from fl_models import Model, wrap
 from fl_models.flat import FlatModel, buffers, load_buffers, shapes, state_to_vector, vector_to_state
 
 ARRAYS, CONFIG, EXTRA, METRICS = "arrays", "config", "extra", "metrics"
+HEAD = "head-"  # and the number of a cluster: the record of that cluster's part of the model
 METHOD = "fedloom"  # key of our JSON in the configuration record
 Arrays = dict[str, NDArray[Any]]
 
@@ -51,6 +53,10 @@ class Task:
     saved_round: int = 0
     topology: str | None = None
     personal_epochs: int = 0
+    probe: bool = False  # only measure, from the initial model; no arrays come
+    cluster: int = 0  # the client's own, where there are clusters
+    head: Sequence[str] = ()  # names of the arrays that every cluster has of its own
+    heads: dict[int, Arrays] = field(default_factory=dict)  # those of the clusters to train beside the model's own
 
 
 @dataclass
@@ -58,6 +64,7 @@ class Reply:
     arrays: Arrays
     metrics: dict[str, float]
     extra: Arrays = field(default_factory=dict)
+    heads: dict[int, Arrays] = field(default_factory=dict)
 
 
 def task_settings(defaults: LocalSettings, config: Mapping[str, Any]) -> LocalSettings:
@@ -71,7 +78,11 @@ def task_settings(defaults: LocalSettings, config: Mapping[str, Any]) -> LocalSe
 
 
 class LocalClient(NumPyClient):
-    """One client and its data. `model` may be any nn.Module; ours know their body and head, others are wrapped."""
+    """One client and its data. `model` may be any nn.Module; ours know their body and head, others are wrapped.
+
+    `initial` makes the run's seeded initial model, for servers that do not send it (FedCUAU's first stage); without it the model is
+    taken as it was given.
+    """
 
     def __init__(
         self,
@@ -83,6 +94,7 @@ class LocalClient(NumPyClient):
         held_out: Samples | None = None,
         memory: Memory | None = None,
         settings: LocalSettings | None = None,
+        initial: Callable[[], Mapping[str, NDArray[Any]]] | None = None,
     ) -> None:
         if data.y is None:
             raise ConfigError(f"Client {client_id} has no labels to train on.")
@@ -93,6 +105,7 @@ class LocalClient(NumPyClient):
         self.data, self.held_out, self.num_classes, self.client_id = data, held_out, num_classes, client_id
         self.memory = RecordMemory() if memory is None else memory
         self.settings = settings or LocalSettings()
+        self.initial = initial
         self.counts = torch.bincount(data.y, minlength=num_classes).cpu().numpy()
 
     @classmethod
@@ -118,15 +131,18 @@ class LocalClient(NumPyClient):
         config = _config(message.content)
         if kind == MessageType.QUERY:
             return Message(RecordDict({CONFIG: ConfigRecord(self.get_properties(config))}), reply_to=message)
-        arrays = {name: array.numpy() for name, array in message.content[ARRAYS].items()}  # type: ignore[union-attr]
+        arrays = _arrays(message.content, ARRAYS)
         if kind == MessageType.EVALUATE:
             loss, count, metrics = self.score(self._task(arrays, config, message.content))
             record = MetricRecord({"num-examples": count, "loss": loss, **metrics})
             return Message(RecordDict({METRICS: record}), reply_to=message)
-        reply = self.train(self._task(arrays, config, message.content))
+        task = self._task(arrays, config, message.content)
+        reply = self.probe(task) if task.probe else self.train(task)
         content = RecordDict({ARRAYS: _array_record(reply.arrays), METRICS: MetricRecord(dict(reply.metrics))})
         if reply.extra:
             content[EXTRA] = _array_record(reply.extra)
+        for number, head in reply.heads.items():
+            content[f"{HEAD}{number}"] = _array_record(head)
         return Message(content, reply_to=message)
 
     def get_properties(self, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -138,6 +154,7 @@ class LocalClient(NumPyClient):
             "num-classes": self.num_classes,
             "parameters": json.dumps(self.flat.names),
             "head": json.dumps(self.flat.model.head_names()),
+            "trunk-end": json.dumps(self.flat.model.default_trunk_end),
         }
         for name, arguments in method.get("asks", {}).items():
             if name != "discrepancy":
@@ -167,15 +184,13 @@ class LocalClient(NumPyClient):
         state = {
             name: flat.to_internal(value) for name, value in remembered.items() if not name.startswith(personal.PREFIX)
         }
-        augment = None if task.settings.augment == "none" else Augment(task.settings.augment, self.data.described)
-        frozen = FrozenModels(flat, self.data, cached=augment is None)
-        r = self._local_round(task, task.settings, frozen, state)
+        reported = {}
         if "initial_loss" in task.report:
-            r.metrics["initial_loss"] = evaluate(flat.model, self.data, self.num_classes).loss
-        objectives = build_objectives(task.objectives)
-        trainable = personal.trainable_mask(task.topology, flat)
-        loss = train(r, task.settings, objectives, build_optimizer(*task.optimizer), self.client_id, augment, trainable)
+            reported["initial_loss"] = evaluate(flat.model, self.data, self.num_classes).loss
+        own = task.cluster not in task.heads
+        r, loss = self._pass(task, state, personal.still_names(task.topology, private, own))
         arrays = self._state_arrays()
+        heads = {number: self._train_head(task, number, arrays, private) for number in sorted(task.heads)}
         vectors = {name: flat.to_canonical(value) for name, value in r.state.items()}
         self.memory.save(task.round, {**vectors, **personal.remember(arrays, private)})
         metrics = {
@@ -183,10 +198,51 @@ class LocalClient(NumPyClient):
             "train-loss": loss,
             "steps": r.steps,
             "local_weight": effective_steps(r.steps, task.settings.momentum),
+            **reported,
             **r.metrics,
         }
         shared = {name: value for name, value in arrays.items() if name not in private}
-        return Reply(shared, metrics, {name: flat.to_canonical(value) for name, value in r.reply.items()})
+        return Reply(shared, metrics, {name: flat.to_canonical(value) for name, value in r.reply.items()}, heads)
+
+    def _train_head(self, task: Task, cluster: int, arrays: Arrays, private: set[str]) -> Arrays:
+        """Train a cluster's head on the trunk as it is now in `arrays`, which stays still, and so do others' private arrays.
+
+        What the client keeps private and trains here is replaced in `arrays`.
+        """
+        self._load({**arrays, **task.heads[cluster]})
+        still = {name for name in self.flat.names if name not in task.head and name not in private}
+        still |= personal.still_names(task.topology, private, cluster == task.cluster)
+        self._pass(task, {}, still, phase=f" of head {cluster}")
+        after = self._state_arrays()
+        arrays |= {name: after[name] for name in private}
+        return {name: after[name] for name in task.head}
+
+    def _pass(
+        self, task: Task, state: dict[str, torch.Tensor], still: set[str], phase: str = ""
+    ) -> tuple[LocalRound, float]:
+        """The local epochs of a round from the loaded model on, with everything but `still`."""
+        augment = None if task.settings.augment == "none" else Augment(task.settings.augment, self.data.described)
+        r = self._local_round(
+            task, task.settings, FrozenModels(self.flat, self.data, cached=augment is None), state, phase
+        )
+        objectives, optimizer = build_objectives(task.objectives), build_optimizer(*task.optimizer)
+        trainable = personal.trainable_mask(self.flat, still)
+        return r, train(r, task.settings, objectives, optimizer, self.client_id, augment, trainable)
+
+    def probe(self, task: Task) -> Reply:
+        """One round of plain training from the run's initial model, which the client makes itself; only the head's update goes up.
+
+        The reply names that model by a checksum, as updates from different ones cannot be compared.
+        """
+        if self.initial is not None:
+            self._load(dict(self.initial()))
+        before = self._state_arrays()
+        checksum = zlib.crc32(self.flat.vector().tobytes())
+        r, loss = self._pass(replace(task, objectives=(), optimizer=("sgd", {})), {}, set())
+        after = self._state_arrays()
+        update = {name: after[name] - before[name] for name in self.flat.model.head_names()}
+        metrics = {"num-examples": len(self.data), "train-loss": loss, "steps": r.steps, "initial-checksum": checksum}
+        return Reply(update, metrics)
 
     def score(self, task: Task) -> tuple[float, int, dict[str, Any]]:
         """Loss and accuracy on the held-out data (on the training data if none is held out), before and after fine-tuning."""
@@ -212,7 +268,12 @@ class LocalClient(NumPyClient):
         return private, remembered
 
     def _local_round(
-        self, task: Task, settings: LocalSettings, frozen: FrozenModels, state: dict[str, torch.Tensor]
+        self,
+        task: Task,
+        settings: LocalSettings,
+        frozen: FrozenModels,
+        state: dict[str, torch.Tensor],
+        phase: str = "",
     ) -> LocalRound:
         flat = self.flat
         return LocalRound(
@@ -229,16 +290,17 @@ class LocalClient(NumPyClient):
             extra={name: flat.to_internal(value) for name, value in task.extra.items()},
             scalars=dict(task.scalars),
             state=state,
+            phase=phase,
         )
 
     def _task(self, arrays: Arrays, config: Mapping[str, Any], content: RecordDict) -> Task:
         method = json.loads(str(config.get(METHOD, "{}")))
-        extra = content.get(EXTRA)
         return Task(
             arrays=arrays,
             settings=task_settings(self.settings, config),
             round=int(config.get("server-round", 1)),
-            extra={name: array.numpy() for name, array in extra.items()} if isinstance(extra, ArrayRecord) else {},
+            extra=_arrays(content, EXTRA),
+            heads={int(key.removeprefix(HEAD)): _arrays(content, key) for key in content if key.startswith(HEAD)},
             **{
                 key: method[key]
                 for key in (
@@ -250,6 +312,9 @@ class LocalClient(NumPyClient):
                     "saved_round",
                     "topology",
                     "personal_epochs",
+                    "probe",
+                    "cluster",
+                    "head",
                 )
                 if key in method
             },
@@ -282,6 +347,11 @@ class LocalClient(NumPyClient):
 def _config(content: RecordDict) -> dict[str, Any]:
     record = content.get(CONFIG)
     return dict(record) if isinstance(record, ConfigRecord) else {}
+
+
+def _arrays(content: RecordDict, key: str) -> Arrays:
+    record = content.get(key)
+    return {name: array.numpy() for name, array in record.items()} if isinstance(record, ArrayRecord) else {}
 
 
 def _array_record(arrays: Arrays) -> ArrayRecord:

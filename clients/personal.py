@@ -45,9 +45,12 @@ def remember(arrays: Arrays, private: set[str]) -> Arrays:
     return {PREFIX + name: arrays[name] for name in private}
 
 
-def trainable_mask(topology: str | None, flat: FlatModel) -> Tensor | None:
+def still_names(topology: str | None, private: set[str], own: bool = True) -> set[str]:
+    """Private arrays that a pass does not train: FedBABU's always, others where the pass is not the client's `own`."""
+    return set(private) if topology == "babu" or not own else set()
+
+
+def trainable_mask(flat: FlatModel, still: Iterable[str]) -> Tensor | None:
     """1 for what is trained; None where that is everything."""
-    if topology != "babu":
-        return None
-    frozen = flat.mask(flat.model.head_names())
-    return (~frozen).to(torch.float32)
+    names = [name for name in flat.names if name in set(still)]
+    return (~flat.mask(names)).to(torch.float32) if names else None

@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from clients.freezing import frozen
 from clients.objectives.base import Batch, LocalRound, Objective
 from clients.optimizers import Sgd, Step
 from fl_config.seeds import torch_generator
@@ -75,10 +76,10 @@ class FrozenModels:
 
 
 def minibatches(
-    count: int, settings: LocalSettings, round: int, client_id: int | str, device: torch.device
+    count: int, settings: LocalSettings, round: int, client_id: int | str, device: torch.device, phase: str = ""
 ) -> Iterator[Tensor]:
-    """Shuffled index tensors, epoch after epoch; a function of (seed, round, client) alone."""
-    generator = torch_generator(settings.seed, "batches", round, client_id)
+    """Shuffled index tensors, epoch after epoch; a function of (seed, round, client, phase) alone."""
+    generator = torch_generator(settings.seed, f"batches{phase}", round, client_id)
     size = settings.batch_size or count
     for _ in range(settings.epochs):
         yield from torch.split(torch.randperm(count, generator=generator).to(device), size)
@@ -105,44 +106,44 @@ def train(
     """Train r.flat in place from r.anchor; returns the mean training loss. `trainable` (0/1 a parameter) freezes the rest."""
     flat = r.flat
     device = flat.theta.device
-    views = torch_generator(settings.seed, "augment", r.round, client_id)
+    views = torch_generator(settings.seed, f"augment{r.phase}", r.round, client_id)
     for objective in objectives:
         objective.begin_round(r)
     step = Step(
         settings.lr, settings.momentum, settings.weight_decay + sum(o.extra_decay for o in objectives), settings.clip
     )
     total = torch.zeros((), device=device)
-    flat.model.train()
-    for index in minibatches(len(r.data), settings, r.round, client_id, device):
-        x, y = r.data.batch(index)
-        assert y is not None
-        if augment is not None:
-            x = augment(x, views)
+    with frozen(flat, trainable):
+        for index in minibatches(len(r.data), settings, r.round, client_id, device, r.phase):
+            x, y = r.data.batch(index)
+            assert y is not None
+            if augment is not None:
+                x = augment(x, views)
 
-        def closure(first: bool, x: Tensor = x, y: Tensor = y, index: Tensor = index) -> None:
-            with _buffers_kept(flat.model, not first):
-                with torch.autocast(device.type, torch.bfloat16, enabled=settings.mixed_precision):
-                    batch = Batch(x, y, index, flat.model.outputs(x))
-                    loss = F.cross_entropy(batch.outputs.logits, y)
+            def closure(first: bool, x: Tensor = x, y: Tensor = y, index: Tensor = index) -> None:
+                with _buffers_kept(flat.model, not first):
+                    with torch.autocast(device.type, torch.bfloat16, enabled=settings.mixed_precision):
+                        batch = Batch(x, y, index, flat.model.outputs(x))
+                        loss = F.cross_entropy(batch.outputs.logits, y)
+                        for objective in objectives:
+                            term = objective.loss(r, batch)
+                            loss = loss if term is None else loss + term
+                    loss.backward()  # type: ignore[no-untyped-call]
+                with torch.no_grad():
                     for objective in objectives:
-                        term = objective.loss(r, batch)
-                        loss = loss if term is None else loss + term
-                loss.backward()  # type: ignore[no-untyped-call]
+                        if objective.every_pass:
+                            objective.correction(r)
+                    if first:
+                        total.add_(loss.detach(), alpha=len(y))
+
+            flat.zero_grad()
+            optimizer.gradient(flat, closure)
             with torch.no_grad():
                 for objective in objectives:
-                    if objective.every_pass:
+                    if not objective.every_pass:
                         objective.correction(r)
-                if first:
-                    total.add_(loss.detach(), alpha=len(y))
-
-        flat.zero_grad()
-        optimizer.gradient(flat, closure)
-        with torch.no_grad():
-            for objective in objectives:
-                if not objective.every_pass:
-                    objective.correction(r)
-            step(flat, trainable)
-        r.steps += 1
+                step(flat, trainable)
+            r.steps += 1
     with torch.no_grad():
         for objective in objectives:
             objective.end_round(r)

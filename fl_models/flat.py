@@ -162,6 +162,11 @@ class FlatModel:
                     chosen[slot.start : slot.stop] = True
         return chosen
 
+    def untouched(self, trainable: Tensor) -> set[str]:
+        """Names of the parameters in which a mask [d] has no entry."""
+        chosen = trainable.cpu()
+        return {name for name, slot in self._slots.items() if not chosen[slot.start : slot.stop].any()}
+
 
 class _Slot(NamedTuple):
     """Where a parameter lies in the flat vector, and whether it is stored channels-last there."""

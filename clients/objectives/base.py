@@ -58,6 +58,7 @@ class LocalRound:
     reply: dict[str, Tensor] = field(default_factory=dict)  # extra vectors to send up
     metrics: dict[str, float] = field(default_factory=dict)  # numbers to send up
     steps: int = 0  # K_i, counted by the loop
+    phase: str = ""  # names a further pass of the same round, which then draws batches of its own
 
     def remembered(self, name: str) -> Tensor:
         """A state vector, zero if the client never took part."""
