@@ -9,7 +9,7 @@ PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip
 setup: $(VENV)/.ready
 
 # torch first and alone: a CPU wheel of exactly this version may be all that a machine has, and torchvision must not pull another.
-$(VENV)/.ready: pyproject.toml constraints.txt
+$(VENV)/.ready: pyproject.toml requirements.txt constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) install --quiet $(shell grep '^torch==' constraints.txt) --constraint constraints.txt
 	$(PIP) install --quiet --no-deps $(shell grep '^torchvision==' constraints.txt)

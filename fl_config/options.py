@@ -76,7 +76,7 @@ class Options(BaseModel):
     )
     personal_epochs: Annotated[int, Field(ge=0)] | Literal["auto"] = Field(
         "auto",
-        description="local epochs of fine-tuning before a client's personalised accuracy is measured; auto is 5 for fedbabu, else 0",
+        description="local epochs of fine-tuning before a client's personalised accuracy is measured; auto is 5 for fedbabu and with cuau, else 0",
     )
     min_samples: int = Field(2, ge=1, description="fewest training samples a client may have")
     seed: int = Field(0, ge=0, description="everything random follows from it")
@@ -99,6 +99,7 @@ class Options(BaseModel):
     round_timeout: float = Field(
         3600.0, gt=0, description="seconds after which a round goes on with the replies it has"
     )
+    wait: float = Field(60.0, gt=0, description="seconds to wait for the clients before the first round")
     min_replies: int = Field(
         1, ge=1, description="fewest usable replies that a round needs; with fewer the model stays as it is"
     )

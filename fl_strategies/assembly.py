@@ -92,6 +92,7 @@ class Server:
             min_replies=config.min_replies,
             min_clients=config.clients,
             round_timeout=config.round_timeout,
+            wait=config.wait,
             eval_every=config.eval_every,
             personal_epochs=plan.personal_epochs,
             side=side,

@@ -19,14 +19,15 @@ from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricReco
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Result, Strategy
 
-from clients.client import ARRAYS, CONFIG, EXTRA, METHOD, METRICS
-from clients.personal import private_names
+from clients.client import CONFIG, EXTRA, METHOD, METRICS
 from clients.training import LocalSettings
 from fl_config.params import ConfigError
+from fl_strategies.buffers import average_buffers
 from fl_strategies.cohort import ClientId, Cohort, client_order
 from fl_strategies.exchange import exchange
 from fl_strategies.layout import Layout, from_record, record_bytes, to_record
 from fl_strategies.membership import Membership
+from fl_strategies.personal_scores import personal_record
 from fl_strategies.recipes import Recipe, flat_parameters, parameters, parse
 from fl_strategies.records import Observer, Record, plain
 from fl_strategies.replies import BadReply, ClientReply, read_reply
@@ -47,7 +48,7 @@ class ComposedStrategy(Strategy):
     fraction_train   share of the clients in a round; sampler "fixed" or "bernoulli"
     local            how clients train (learning rate and so on); `lr_decay` multiplies the rate after each round
     min_replies      fewest usable replies a round needs; with fewer the model stays as it is
-    min_clients      how many clients to wait for before round 1
+    min_clients      how many clients to wait for before round 1, for at most `wait` seconds
     side             the server's own model and unlabelled target data, for methods that learn on it
     observers        told about every round
     save, state      called after rounds with everything needed to go on (says whether it wrote it); such a state to go on from
@@ -66,6 +67,7 @@ class ComposedStrategy(Strategy):
         min_replies: int = 1,
         min_clients: int = 1,
         round_timeout: float = 3600.0,
+        wait: float = 60.0,
         eval_every: int = 1,
         personal_epochs: int = 0,
         side: ServerSide | None = None,
@@ -83,8 +85,9 @@ class ComposedStrategy(Strategy):
         self.min_replies, self.round_timeout, self.eval_every = min_replies, round_timeout, eval_every
         self.observers, self.save, self.stop = list(observers), save, stop or threading.Event()
         self.personal_epochs = personal_epochs
+        self.topology = self.recipe.topology_of(self.parameters)
         self.weave = Weave(self.recipe, self.parameters, side)
-        self.members = Membership(self.weave.asks(), min_clients, round_timeout, self.stop)
+        self.members = Membership(self.weave.asks(), min_clients, wait, round_timeout, self.stop)
         self.state = state
         self.rounds = 0
         self._layout: Layout | None = None
@@ -128,8 +131,9 @@ class ComposedStrategy(Strategy):
         )
         if first == 1:
             self._record = {"round": 0}
+            self._prepare_clients(grid)
             self._evaluate(0, evaluate_fn, result)
-            self._tell("recorded", plain(self._record))
+            self._tell("recorded", plain(self._record | self.topology.remarks(state, self._record)))
         for round in range(first, num_rounds + 1):
             self._record = {"round": round, "seconds": {}}
             with self._timed("sample"):
@@ -151,44 +155,39 @@ class ComposedStrategy(Strategy):
             with self._timed("checkpoint"):
                 if self.save and self.save(state):
                     self._saved_acked = dict(state.acked)
-            self._tell("recorded", plain(self._record))
-        result.arrays = to_record(self._layout_of.unpack(self.served, state.buffers))
+            self._tell("recorded", plain(self._record | self.topology.remarks(state, self._record)))
+        result.arrays = to_record(self.served_arrays)
         return result
 
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
         self.members.refresh(grid)
+        self._prepare_clients(grid)
         state, settings = self._state, self._settings(server_round)
         cohort = sample_cohort(self.members.online, self.fraction, self.seed, server_round, self.sampler)
         extra = self.weave.broadcast(state)
         record = to_record(extra) if extra else None
         shared = {**self._client_settings(server_round), **dict(config), "server-round": server_round}
+        pack = self.topology.training(state, arrays)
         messages = []
         self._sent = {}
         for client in cohort:
             method = self.weave.client_method() | {
+                **self.topology.method(state, client),
                 "scalars": self.weave.scalars(state, client, self.members.population, settings),
                 "acked_round": state.acked.get(client, 0),
                 "saved_round": self._saved_acked.get(client, 0),
             }
-            content = RecordDict(
-                {ARRAYS: self._arrays_for(client, arrays), CONFIG: ConfigRecord({**shared, METHOD: json.dumps(method)})}
-            )
+            content = RecordDict({**pack(client), CONFIG: ConfigRecord({**shared, METHOD: json.dumps(method)})})
             if record is not None:
                 content[EXTRA] = record
             node = self.members.node(client)
             self._sent[node] = client
             messages.append(Message(content, node, MessageType.TRAIN, group_id=str(server_round)))
-        self._record["bytes_down"] = sum(record_bytes(r) for m in messages for r in m.content.array_records.values())
+        sent = sum(record_bytes(r) for m in messages for r in m.content.array_records.values())
+        self._record["bytes_down"] = self._record.get("bytes_down", 0) + sent
         return messages
-
-    def _arrays_for(self, client: ClientId, arrays: ArrayRecord) -> ArrayRecord:
-        """Everything for a client that has no private arrays yet, what is shared for the others."""
-        layout = self._layout_of
-        if not layout.private or not self._state.acked.get(client, 0):
-            return arrays
-        return ArrayRecord({name: array for name, array in arrays.items() if name not in layout.private})
 
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
@@ -196,7 +195,7 @@ class ComposedStrategy(Strategy):
         usable, dropped = self._check(server_round, replies)
         self._record |= {
             "dropped": dropped,
-            "bytes_up": sum(reply.bytes for reply in usable),
+            "bytes_up": self._record.get("bytes_up", 0) + sum(reply.bytes for reply in usable),
             "cohort": [r.client for r in usable],
         }
         if len(usable) < self.min_replies:
@@ -211,7 +210,8 @@ class ComposedStrategy(Strategy):
         state = self._state
         cohort = self._cohort(server_round, usable)
         weights, metrics = self.weave.step(state, cohort, self._settings(server_round), self.rounds)
-        state.buffers = self.weave.average_buffers([reply.buffers for reply in usable], weights)
+        state.buffers = average_buffers([reply.buffers for reply in usable], weights)
+        metrics |= self.topology.aggregate(state, usable, weights)
         for reply in usable:
             state.acked[reply.client] = server_round
         loss = float(np.dot(cohort.share, cohort.metrics["train-loss"])) if "train-loss" in cohort.metrics else None
@@ -231,6 +231,7 @@ class ComposedStrategy(Strategy):
             server_round % self.eval_every == 0 or server_round == self.rounds
         ):
             return []
+        pack = self.topology.evaluation(self._state, arrays)
         messages = []
         for client in sorted(self.members.online, key=client_order):
             method = {
@@ -244,7 +245,7 @@ class ComposedStrategy(Strategy):
                 "server-round": server_round,
                 METHOD: json.dumps(method),
             }
-            content = RecordDict({ARRAYS: self._arrays_for(client, arrays), CONFIG: ConfigRecord(values)})
+            content = RecordDict({**pack(client), CONFIG: ConfigRecord(values)})
             messages.append(
                 Message(content, self.members.node(client), MessageType.EVALUATE, group_id=str(server_round))
             )
@@ -260,17 +261,10 @@ class ComposedStrategy(Strategy):
             scores[client] = dict(reply.content[METRICS])  # type: ignore[call-overload]
         if not scores:
             return None
-        ids = sorted(scores, key=client_order)
-        accuracies = np.array([scores[client]["accuracy"] for client in ids], dtype=float)
-        before = np.array([scores[client].get("accuracy-before", np.nan) for client in ids], dtype=float)
-        self._record |= {
-            "personal/accuracy": accuracies.mean(),
-            "personal/std": accuracies.std(),
-            "personal/before": before.mean(),
-            "personal/client_ids": ids,
-            "personal/client_accuracy": accuracies,
-        }
-        return MetricRecord({"personal-accuracy": float(accuracies.mean()), "personal-std": float(accuracies.std())})
+        record = personal_record(scores)
+        self._record |= record
+        names = ("accuracy", "std", "worst_decile")
+        return MetricRecord({f"personal-{name}": float(record[f"personal/{name}"]) for name in names})
 
     # Inside a round
 
@@ -281,7 +275,7 @@ class ComposedStrategy(Strategy):
 
     @property
     def served_arrays(self) -> dict[str, Any]:
-        return self._layout_of.unpack(self.served, self._state.buffers)
+        return self.topology.served(self._state, self.served)
 
     @property
     def _state(self) -> RunState:
@@ -295,13 +289,28 @@ class ComposedStrategy(Strategy):
 
     def _prepare(self, initial: ArrayRecord) -> ArrayRecord:
         named = from_record(initial)
-        private = private_names(self.recipe.topology, named, self.members.head_names)
-        self._layout = Layout.of(named, self.members.parameter_names(named), private)
+        self._layout = self.topology.open(named, self.members)
         if self.state is None:
             buffers = {name: named[name] for name in self._layout.buffers}
             self.state = RunState(0, self._layout.pack(named), buffers, self.weave.init(self._layout.dim))
         self.weave.adopt(self.state)
+        self.topology.adopt(self.state)
         return to_record(self._layout.unpack(self.state.omega, self.state.buffers))
+
+    def _prepare_clients(self, grid: Grid) -> None:
+        """Let the topology learn what it must know of clients that it has not met, such as their clusters."""
+
+        def ask(contents: Mapping[ClientId, RecordDict]) -> Iterable[tuple[ClientId, Message]]:
+            messages = []
+            for client, content in contents.items():
+                method = dict(content[CONFIG])  # type: ignore[call-overload]
+                config = ConfigRecord({**self._client_settings(1), "server-round": 0, **method})
+                content = RecordDict({**content, CONFIG: config})
+                messages.append(Message(content, self.members.node(client), MessageType.TRAIN, group_id="0"))
+            for reply in self._replies(grid, messages, 0):
+                yield self.members.client(reply.metadata.src_node_id), reply
+
+        self._record |= self.topology.prepare(self._state, self.members, ask)
 
     def _settings(self, round: int) -> RoundSettings:
         lr = self.local.lr * self.lr_decay ** (round - 1)
@@ -334,7 +343,8 @@ class ComposedStrategy(Strategy):
                 )
                 continue
             try:
-                usable.append(read_reply(message, client, self._layout_of, self.weave.uploads(), sent))
+                groups = self.topology.groups(self._state, client)
+                usable.append(read_reply(message, client, self._layout_of, self.weave.uploads(), sent, groups))
             except BadReply as problem:
                 refused[client] = str(problem)
         refused |= {client: f"no reply within {self.round_timeout:g} s" for client in missing.values()}
@@ -362,8 +372,8 @@ class ComposedStrategy(Strategy):
         if evaluate_fn is None:
             return
         state = self._state
-        for prefix, vector in self.weave.models_to_evaluate(state).items():
-            metrics = evaluate_fn(round, to_record(self._layout_of.unpack(vector, state.buffers)))
+        for prefix, arrays in self.topology.evaluated(state, self.weave.models_to_evaluate(state)).items():
+            metrics = evaluate_fn(round, to_record(arrays))
             if metrics is None:
                 continue
             self._record |= {f"{prefix}/{key}": value for key, value in metrics.items()}

@@ -256,7 +256,7 @@ def test_stop_and_timeout_end_a_round() -> None:
 
 def test_too_few_clients_and_clients_with_another_model_are_sentences() -> None:
     with pytest.raises(ConfigError, match="9 clients are needed, but only 5"):
-        ComposedStrategy("fedavg", min_clients=9, round_timeout=0.2).start(InlineGrid(app(), CLIENTS, {}), initial(), 1)
+        ComposedStrategy("fedavg", min_clients=9, wait=0.2).start(InlineGrid(app(), CLIENTS, {}), initial(), 1)
     other = ArrayRecord({"weight": Array(np.zeros((CLASSES, FEATURES), dtype=np.float32))})
     with pytest.raises(ConfigError, match="'bias'"):
         ComposedStrategy("fedavg").start(InlineGrid(app(), CLIENTS, {}), other, 1)
