@@ -25,9 +25,15 @@ PAUSE = 0.05
 
 class Membership:
     def __init__(
-        self, asks: Mapping[str, dict[str, Any]], min_clients: int, timeout: float, stop: threading.Event
+        self,
+        asks: Mapping[str, dict[str, Any]],
+        min_clients: int,
+        wait: float,
+        timeout: float,
+        stop: threading.Event,
     ) -> None:
-        self.asks, self.min_clients, self.timeout, self.stop = asks, min_clients, timeout, stop
+        """Wait `wait` seconds for clients to connect, and `timeout` for their answers."""
+        self.asks, self.min_clients, self.wait, self.timeout, self.stop = asks, min_clients, wait, timeout, stop
         self.nodes: dict[ClientId, int] = {}  # where each client is now
         self.clients: dict[int, ClientId] = {}
         self.answers: dict[ClientId, dict[str, float]] = {}
@@ -36,16 +42,18 @@ class Membership:
         self.refused: dict[int, str] = {}
         self._parameters: list[str] = []
         self.head_names: list[str] = []
+        self.trunk_end: list[str] = []
 
     def register(self, grid: Grid) -> None:
         """Wait for the clients and query them all; too few is an error that says how many came."""
-        deadline = time.monotonic() + self.timeout
+        deadline = time.monotonic() + self.wait
         while len(nodes := set(grid.get_node_ids())) < self.min_clients:
             if self.stop.is_set():
                 raise RunStopped
             if time.monotonic() > deadline:
                 raise ConfigError(
-                    f"{self.min_clients} clients are needed, but only {len(nodes)} connected within {self.timeout:g} s."
+                    f"{self.min_clients} clients are needed, but only {len(nodes)} connected within {self.wait:g} s: start more, "
+                    "or lower --clients (under `flwr run`, `flwr federation simulation-config` sets how many there are)."
                 )
             self.stop.wait(PAUSE)
         self.refresh(grid)
@@ -98,6 +106,7 @@ class Membership:
         self.nodes[client], self.clients[node] = node, client
         self._parameters = json.loads(answer.get("parameters", "[]"))
         self.head_names = json.loads(answer.get("head", "[]"))
+        self.trunk_end = json.loads(answer.get("trunk-end", "[]"))
         self.answers[client] = {
             key: float(value) for key, value in answer.items() if isinstance(value, (int, float)) and key != "client-id"
         }

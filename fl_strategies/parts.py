@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from clients.objectives import OBJECTIVES, OPTIMIZERS
 from clients.optimizers import SpeedParams
 from fl_config.params import Params
+from fl_strategies.clustering.clusters import Clusters
+from fl_strategies.clustering.cuau import CuauParams
 from fl_strategies.server_update import adaptive, df, exp, momentum, nova
 from fl_strategies.server_update import dc as server_dc
 from fl_strategies.server_update import dyn as server_dyn
@@ -14,12 +16,23 @@ from fl_strategies.server_update import scaffold as server_scaffold
 from fl_strategies.server_update import ssg as server_ssg
 from fl_strategies.server_update import vra as server_vra
 from fl_strategies.server_update.base import ServerStep
+from fl_strategies.topology import Topology
 from fl_strategies.weighting import afl, confidence, disco, similarity, size, ssa, uniform
 from fl_strategies.weighting.base import Weighting
 
 # In the order in which a recipe's parts are named, applied on the server and added to the loss. A slot takes one part,
 # except "objective", which takes any number.
-SLOTS = ("topology", "drift", "weighting", "normaliser", "server optimiser", "polish", "objective", "optimiser")
+SLOTS = (
+    "topology",
+    "clusters",
+    "drift",
+    "weighting",
+    "normaliser",
+    "server optimiser",
+    "polish",
+    "objective",
+    "optimiser",
+)
 
 
 @dataclass(frozen=True)
@@ -34,18 +47,29 @@ class Part:
     optimizer: bool = False  # also a client optimiser of the same name
     plugin: bool = True  # may stand after a +
     personal: bool = False  # every client ends with a model of its own
+    topology: type[Topology] | None = None  # who gets and gives which arrays, where there is more than one model
+    remembers: bool = False  # clients keep a model or a correction of theirs between rounds
 
 
 def _weighting(kind: type[Weighting], paper: str, what: str) -> Part:
     return Part("weighting", paper, what, weighting=kind, params=kind.Params)
 
 
-def _objective(name: str, paper: str, what: str) -> Part:
-    return Part("objective", paper, what, objective=True, params=OBJECTIVES[name].Params)
+def _objective(name: str, paper: str, what: str, remembers: bool = False) -> Part:
+    return Part("objective", paper, what, objective=True, params=OBJECTIVES[name].Params, remembers=remembers)
 
 
 def _drift(name: str, server: type[ServerStep], paper: str, what: str) -> Part:
-    return Part("drift", paper, what, server=server, objective=True, params=OBJECTIVES[name].Params, plugin=False)
+    return Part(
+        "drift",
+        paper,
+        what,
+        server=server,
+        objective=True,
+        params=OBJECTIVES[name].Params,
+        plugin=False,
+        remembers=True,
+    )
 
 
 def _server(slot: str, kind: type[ServerStep], paper: str, what: str) -> Part:
@@ -57,6 +81,14 @@ PARTS: dict[str, Part] = {
     "per": Part("topology", "Arivazhagan et al., 2019", "private heads, a shared body", personal=True),
     "babu": Part(
         "topology", "Oh et al., ICLR 2022", "a fixed head while training, fine-tuned afterwards", personal=True
+    ),
+    "cuau": Part(
+        "clusters",
+        "FedCUAU",
+        "clusters by skew, a shared trunk and a head for each cluster",
+        params=CuauParams,
+        personal=True,
+        topology=Clusters,
     ),
     "dyn": _drift("dyn", server_dyn.Dyn, "Acar et al., ICLR 2021", "alpha_i (theta - omega + h_i), h_i += Delta_i"),
     "scaffold": _drift("scaffold", server_scaffold.Scaffold, "Karimireddy et al., ICML 2020", "gradient + c - c_i"),
@@ -72,6 +104,7 @@ PARTS: dict[str, Part] = {
         objective=True,
         optimizer=True,
         plugin=False,
+        remembers=True,
     ),
     "size": _weighting(size.Size, "McMahan et al., AISTATS 2017", "p_i = n_i / sum n"),
     "uniform": _weighting(uniform.Uniform, "", "p_i = 1 / m"),
@@ -90,7 +123,7 @@ PARTS: dict[str, Part] = {
     "exp": _server("server optimiser", exp.Exp, "Jhunjhunwala et al., ICLR 2023", "extrapolated server step"),
     "df": _server("polish", df.Df, "Lin et al., NeurIPS 2020", "ensemble distillation on unlabelled data"),
     "prox": _objective("prox", "Li et al., MLSys 2020", "+ mu/2 |theta - omega|^2"),
-    "moon": _objective("moon", "Li et al., CVPR 2021", "+ mu contrast(z; z_global, z_previous)"),
+    "moon": _objective("moon", "Li et al., CVPR 2021", "+ mu contrast(z; z_global, z_previous)", remembers=True),
     "ntd": _objective("ntd", "Lee et al., NeurIPS 2022", "+ beta tau^2 KL over the not-true classes"),
     "asd": _objective("asd", "ASD: adaptive self-distillation", "+ lambda sum_i alpha_i KL(teacher_i | student_i)"),
     "decorr": _objective("decorr", "Shi et al., ICLR 2023", "+ lambda |correlation of features|^2"),

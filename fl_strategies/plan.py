@@ -14,7 +14,7 @@ from fl_models import check_model_spec
 from fl_strategies.recipes import Recipe, flat_parameters, parameters, parse
 
 PERSONAL_HELD_OUT = 0.2
-BABU_EPOCHS = 5
+FINE_TUNING_EPOCHS = 5
 MOON_PROJECTION = 256
 
 
@@ -32,7 +32,8 @@ class Plan:
     @property
     def personal_epochs(self) -> int:
         chosen = self.config.personal_epochs
-        return (BABU_EPOCHS if self.recipe.topology == "babu" else 0) if chosen == "auto" else chosen
+        tuned = self.recipe.topology == "babu" or self.recipe.one("clusters") is not None
+        return (FINE_TUNING_EPOCHS if tuned else 0) if chosen == "auto" else chosen
 
     @property
     def held_out(self) -> float:
@@ -66,6 +67,7 @@ def _plan(items: tuple[tuple[str, Any], ...]) -> Plan:
     config = options(dict(items))
     recipe = parse(config.strategy)
     chosen = parameters(recipe, config.parts)
+    recipe.topology_of(chosen).check(config.clients)
     check_dataset_spec(config.dataset)
     check_partition_spec(config.partition)
     check_target_spec(config.target)

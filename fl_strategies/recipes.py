@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from fl_config.params import ConfigError, Params, nearest, sentences
 from fl_strategies.parts import PARTS, SLOTS, Part
+from fl_strategies.topology import Topology
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ BASES: dict[str, Base] = {
     "feddisco": Base(("disco",)),
     "fedssa": Base(("ssa",)),
     "afl": Base(("afl",)),
+    "fedcuau": Base(("cuau",), title="clusters by the skew of their labels"),
 }
 PLUGINS = tuple(name for name, part in PARTS.items() if part.plugin)
 
@@ -78,6 +80,12 @@ class Recipe:
     @property
     def topology(self) -> str | None:
         return self.one("topology")
+
+    def topology_of(self, params: Mapping[str, Params]) -> Topology:
+        """Who gets and gives which arrays."""
+        clusters = self.one("clusters")
+        kind = PARTS[clusters].topology if clusters else None
+        return kind(self.topology, params[clusters]) if clusters and kind else Topology(self.topology)
 
     @property
     def server_steps(self) -> tuple[str, ...]:
@@ -155,10 +163,34 @@ def _check_meaning(expression: str, parts: list[str], plugins: list[str]) -> Non
         raise ConfigError(
             f"The strategy {expression!r} has no meaning: {slots['polish']!r} needs whole client models, and {topology!r} keeps a part of them private."
         )
+    if clusters := slots.get("clusters"):
+        _check_clusters(expression, clusters, slots, parts)
     weighting = PARTS[slots["weighting"]].weighting
     if topology and weighting is not None and weighting.needs_target:
         raise ConfigError(
             f"The strategy {expression!r} has no meaning: {slots['weighting']!r} needs whole client models, and {topology!r} keeps a part of them private."
+        )
+
+
+def _check_clusters(expression: str, clusters: str, slots: dict[str, str], parts: list[str]) -> None:
+    """Clusters have several models a client: whatever keeps or needs exactly one whole model is out."""
+    start = f"The strategy {expression!r} has no meaning:"
+    if slots.get("topology") == "local":
+        raise ConfigError(f"{start} under 'local' nothing is shared, so {clusters!r} has nothing to divide.")
+    if kept := next((name for name in parts if PARTS[name].remembers), None):
+        raise ConfigError(
+            f"{start} {kept!r} remembers something of one model a client, and under {clusters!r} a client trains several."
+        )
+    if step := slots.get("normaliser") or slots.get("server optimiser"):
+        raise ConfigError(
+            f"{start} {step!r} moves one global model, and {clusters!r} has one head a cluster to average."
+        )
+    weighting = PARTS[slots["weighting"]].weighting
+    whole = "polish" in slots or (weighting is not None and weighting.needs_target)
+    if whole:
+        name = slots.get("polish", slots["weighting"])
+        raise ConfigError(
+            f"{start} {name!r} needs whole client models, and {clusters!r} has clients train parts of several."
         )
 
 

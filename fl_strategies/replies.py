@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +27,7 @@ class ClientReply:
     extras: dict[str, Vector]
     metrics: dict[str, float] = field(default_factory=dict)
     bytes: int = 0
+    groups: dict[str, Arrays] = field(default_factory=dict)  # what the topology has it send beside the model
 
     @property
     def size(self) -> int:
@@ -33,20 +35,22 @@ class ClientReply:
 
 
 def read_reply(
-    message: Message, client: ClientId, layout: Layout, extras: tuple[str, ...], sent: Arrays
+    message: Message,
+    client: ClientId,
+    layout: Layout,
+    extras: tuple[str, ...],
+    sent: Arrays,
+    groups: Mapping[str, Layout] | None = None,
 ) -> ClientReply:
     """The reply to the model `sent`; arrays that clients keep private count as unchanged."""
-    if message.has_error():
-        raise BadReply(f"the client failed: {first_line(message.error.reason)}")
-    arrays = _record(message.content, ARRAYS, ArrayRecord)
-    metrics = dict(_record(message.content, METRICS, MetricRecord))
-    _check_declared(arrays, layout)
-    named = {**sent, **from_record(arrays)}
+    arrays, up = read_arrays(message, ARRAYS, layout)
+    named = {**sent, **arrays}
     vector = layout.pack(named)
-    if not np.isfinite(vector).all():
-        raise BadReply("its model holds values that are not finite (NaN or infinity)")
     found: dict[str, Vector] = {}
-    up = record_bytes(arrays)
+    beside: dict[str, Arrays] = {}
+    for key, expected in (groups or {}).items():
+        beside[key], more = read_arrays(message, key, expected)
+        up += more
     if extras:
         record = _record(message.content, EXTRA, ArrayRecord)
         up += record_bytes(record)
@@ -56,13 +60,31 @@ def read_reply(
             found[name] = record[name].numpy()
             if not np.isfinite(found[name]).all():
                 raise BadReply(f"its extra array {name!r} holds values that are not finite")
+    numbers = read_numbers(message)
+    return ClientReply(client, vector, {name: named[name] for name in layout.buffers}, found, numbers, up, beside)
+
+
+def read_arrays(message: Message, key: str, layout: Layout) -> tuple[Arrays, int]:
+    """One record of arrays, checked against what the layout shares, and its bytes."""
+    if message.has_error():
+        raise BadReply(f"the client failed: {first_line(message.error.reason)}")
+    record = _record(message.content, key, ArrayRecord)
+    _check_declared(record, layout)
+    arrays = from_record(record)
+    if not all(np.isfinite(value).all() for name, value in arrays.items() if name in layout.parameters):
+        raise BadReply("its model holds values that are not finite (NaN or infinity)")
+    return arrays, record_bytes(record)
+
+
+def read_numbers(message: Message) -> dict[str, float]:
+    metrics = dict(_record(message.content, METRICS, MetricRecord))
     numbers = {key: float(value) for key, value in metrics.items() if isinstance(value, (int, float))}
     if not numbers.get("num-examples", 0) > 0:
         raise BadReply("it reports no training examples")
     odd = [key for key, value in numbers.items() if not np.isfinite(value)]
     if odd:
         raise BadReply(f"its metric {odd[0]!r} is not finite")
-    return ClientReply(client, vector, {name: named[name] for name in layout.buffers}, found, numbers, up)
+    return numbers
 
 
 def _record(content: RecordDict, key: str, kind: type[Any]) -> Any:

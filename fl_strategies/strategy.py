@@ -300,13 +300,11 @@ class ComposedStrategy(Strategy):
     def _prepare_clients(self, grid: Grid) -> None:
         """Let the topology learn what it must know of clients that it has not met, such as their clusters."""
 
-        def ask(contents: Mapping[ClientId, RecordDict]) -> Iterable[tuple[ClientId, Message]]:
-            messages = []
-            for client, content in contents.items():
-                method = dict(content[CONFIG])  # type: ignore[call-overload]
-                config = ConfigRecord({**self._client_settings(1), "server-round": 0, **method})
-                content = RecordDict({**content, CONFIG: config})
-                messages.append(Message(content, self.members.node(client), MessageType.TRAIN, group_id="0"))
+        def ask(clients: Sequence[ClientId], method: dict[str, Any]) -> Iterable[tuple[ClientId, Message]]:
+            config = {**self._client_settings(1), "server-round": 0, METHOD: json.dumps(method)}
+            content = RecordDict({CONFIG: ConfigRecord(config)})
+            nodes = [self.members.node(client) for client in clients]
+            messages = [Message(content, node, MessageType.TRAIN, group_id="0") for node in nodes]
             for reply in self._replies(grid, messages, 0):
                 yield self.members.client(reply.metadata.src_node_id), reply
 

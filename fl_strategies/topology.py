@@ -6,11 +6,11 @@ such as `clustering.clusters`, overrides what differs; the strategy asks only wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from flwr.app import ArrayRecord, Message, RecordDict
+from flwr.app import ArrayRecord, Message
 from numpy.typing import NDArray
 
 from clients.client import ARRAYS
@@ -24,8 +24,8 @@ from fl_strategies.replies import ClientReply
 from fl_strategies.run_state import RunState
 
 Pack = Callable[[ClientId], dict[str, ArrayRecord]]  # a client's array records
-# Sends training messages with these contents and yields the replies, with who sent them.
-Ask = Callable[[Mapping[ClientId, RecordDict]], Iterable[tuple[ClientId, Message]]]
+# Sends clients training messages without arrays, with this method, and yields the replies and who sent them.
+Ask = Callable[[Sequence[ClientId], dict[str, Any]], Iterable[tuple[ClientId, Message]]]
 
 
 class Topology:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fl_config.params import ConfigError, Params
 from fl_strategies.cohort import ClientId, Cohort, Population, State, Vector, weighted_sum
@@ -18,7 +17,6 @@ from fl_strategies.server_update.average import Average
 from fl_strategies.server_update.base import RoundSettings, ServerStep
 from fl_strategies.weighting.base import Metrics, Weighting, Weights
 
-Buffers = dict[str, NDArray[Any]]
 AVERAGE = "average"
 
 
@@ -64,7 +62,6 @@ class Weave:
                 self.recipe.optimizer,
                 self.params[self.recipe.optimizer].model_dump() if self.recipe.optimizer in self.params else {},
             ),
-            "topology": self.recipe.topology,
             "report": list(self.weighting.reports),
         }
 
@@ -141,21 +138,7 @@ class Weave:
 
     def models_to_evaluate(self, state: RunState) -> dict[str, Vector]:
         """By prefix of their metrics: the served model, and beside a customised one also what goes out."""
-        if self.recipe.topology in ("local", "per"):
-            return {}  # the shared model has no head of its own
         models = {"global": self.served(state)}
         if state.customised is not None:
             models["outgoing"] = state.omega
         return models
-
-    @staticmethod
-    def average_buffers(buffers: Sequence[Buffers], weights: Weights) -> Buffers:
-        """Float buffers by the weights, integer ones (counters) by their maximum; never corrected, never given momentum."""
-        averaged: Buffers = {}
-        for name, first in buffers[0].items():
-            stacked = np.stack([each[name] for each in buffers])
-            if np.issubdtype(first.dtype, np.floating):
-                averaged[name] = np.tensordot(weights, stacked.astype(np.float64), axes=1).astype(first.dtype)
-            else:
-                averaged[name] = stacked.max(axis=0)
-        return averaged

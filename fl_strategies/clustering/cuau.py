@@ -34,7 +34,8 @@ class CuauParams(Params):
         description="modules that every cluster has of its own, joined by commas; auto is the last block or convolution and what follows",
     )
     dilute_heads: bool = Field(
-        False, description="average a cluster's head over the whole cohort, with the old head for those who do not train it"
+        False,
+        description="average a cluster's head over the whole cohort, with the old head for those who do not train it",
     )
 
 
@@ -42,7 +43,9 @@ def aggregated_update(updates: ArrayLike, sizes: ArrayLike, au_weighting: AuWeig
     """AU, the mean of the clients' updates [N, d]."""
     rows, n = np.asarray(updates, dtype=np.float64), np.asarray(sizes, dtype=np.float64)
     if rows.ndim != 2 or not len(rows) or n.shape != rows.shape[:1]:
-        raise ConfigError(f"CUAU needs updates [N, d] and N sizes, but the shapes {rows.shape} and {n.shape} were given.")
+        raise ConfigError(
+            f"CUAU needs updates [N, d] and N sizes, but the shapes {rows.shape} and {n.shape} were given."
+        )
     if not (n > 0).all():
         raise ConfigError("CUAU needs clients with at least one example each.")
     share = n / n.sum() if au_weighting == "size" else np.full(len(rows), 1.0 / len(rows))
@@ -67,9 +70,7 @@ def cluster_borders(scores: ArrayLike, num_clusters: int, percentile: Percentile
     return np.sort(values)[last]
 
 
-def assign_clusters(
-    scores: ArrayLike, num_clusters: int, percentile: Percentile = "linear"
-) -> NDArray[np.int64]:
+def assign_clusters(scores: ArrayLike, num_clusters: int, percentile: Percentile = "linear") -> NDArray[np.int64]:
     """b_k in 1..C; a score on a border belongs to the lower cluster. By rank, equal scores keep the clients' order."""
     values = _checked(scores, num_clusters)
     if percentile == "rank":
