@@ -1,22 +1,22 @@
-"""The ray engine gives the bits of the other engines, deals the longest clients first, and keeps a foreign app's state."""
+"""The ray engine deals the longest clients first, batches queries, keeps a foreign app's state and shares a running Ray."""
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from flwr.app import ConfigRecord, Message, MessageType, RecordDict
 
+from fl_config.params import ConfigError
 from fl_strategies.exchange import exchange
-from simulation.engine import FIRST_NODE, RayGrid
-from simulation.runner import run
+from simulation.engine import FIRST_NODE, Crew, Job, RayGrid
 
+sys.path.append(str(Path(__file__).parent))  # workers find obedient_app where this process does
 pytestmark = pytest.mark.timeout(180)
-RECIPES = ["fedavg", "scaffold", "fedssg+disco"]
 
 
 @pytest.fixture(scope="module")
@@ -33,25 +33,41 @@ def facts(replies: list[Message]) -> dict[int, dict[str, Any]]:
     return {reply.metadata.src_node_id - FIRST_NODE: dict(reply.content["metrics"]) for reply in replies}  # type: ignore[arg-type]
 
 
-def test_longest_clients_are_begun_first(grid: RayGrid) -> None:
-    facts(list(exchange(grid, orders(40, MessageType.QUERY), 60, threading.Event())))  # client n has 10 + n examples
+def dealt(grid: RayGrid, monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
+    """The clients of every call from now on, in the order in which they are dealt."""
+    calls: list[list[int]] = []
+    call = grid._call
+
+    def noted(crew: Crew, ref: Any, jobs: list[Job]) -> None:
+        calls.append([job.message.metadata.dst_node_id - FIRST_NODE for job in jobs])
+        call(crew, ref, jobs)
+
+    monkeypatch.setattr(grid, "_call", noted)
+    return calls
+
+
+def test_longest_clients_are_dealt_first_and_every_worker_has_some(
+    grid: RayGrid, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    list(
+        exchange(grid, orders(40, MessageType.QUERY), 60, threading.Event())
+    )  # client n says that it has 10 + n examples
+    while not all(crew.pid for crew in grid.crews):
+        list(exchange(grid, orders(2), 60, threading.Event()))
+    calls = dealt(grid, monkeypatch)
     seen = facts(list(exchange(grid, orders(40, seconds=0.01), 60, threading.Event())))
     assert sorted(seen) == list(range(40))
-    begun = sorted(seen, key=lambda number: seen[number]["began"])
-    for place, number in enumerate(begun):
-        assert abs(place - (39 - number)) <= 2, f"client {number} was number {place} to begin: {begun}"
+    assert calls == [[number] for number in reversed(range(40))]
     assert len({each["pid"] for each in seen.values()}) == 2
 
 
 def test_many_queries_travel_in_few_calls(grid: RayGrid, monkeypatch: pytest.MonkeyPatch) -> None:
     list(exchange(grid, orders(4, seconds=0.1), 60, threading.Event()))
-    calls: list[int] = []
-    call = grid._call
-    monkeypatch.setattr(grid, "_call", lambda crew, ref, jobs: calls.append(len(jobs)) or call(crew, ref, jobs))
+    calls = dealt(grid, monkeypatch)
     replies = list(exchange(grid, orders(40, MessageType.QUERY), 60, threading.Event()))
     assert len(replies) == 40
     assert len(calls) < 20
-    assert sum(calls) == 40
+    assert sorted(client for call in calls for client in call) == list(range(40))
 
 
 def test_a_foreign_apps_state_is_kept_for_each_client_whatever_worker_runs_it(grid: RayGrid) -> None:
@@ -61,19 +77,13 @@ def test_a_foreign_apps_state_is_kept_for_each_client_whatever_worker_runs_it(gr
     assert len(list(Path(grid.folder).iterdir())) == 6
 
 
-def small_run(folder: Path, strategy: str, engine: str, workers: int = 0) -> dict[str, Any]:
-    options = {"dataset": "digits", "partition": "dirichlet:0.3", "model": "mlp:32", "clients": 6, "fraction": 0.5}
-    done = run({**options, "strategy": strategy, "rounds": 5, "seed": 3, "engine": engine, "workers": workers, "out": str(folder)})
-    assert [record["round"] for record in done.metrics] == [0, 1, 2, 3, 4, 5]
-    assert all(not record.get("dropped") for record in done.metrics)
-    return done.model
-
-
-@pytest.mark.parametrize("strategy", RECIPES)
-def test_every_engine_gives_the_same_bits(strategy: str, tmp_path: Path) -> None:
-    expected = small_run(tmp_path / "inline", strategy, "inline")
-    for engine, workers in [("ray", 1), ("ray", 2), ("flower", 2)]:
-        model = small_run(tmp_path / f"{engine}-{workers}", strategy, engine, workers)
-        assert model.keys() == expected.keys()
-        for name, value in expected.items():
-            np.testing.assert_array_equal(model[name], value, err_msg=f"{name} differs on {engine} with {workers} workers")
+def test_a_pool_that_finds_no_room_in_a_shared_ray_says_so(grid: RayGrid, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`grid` holds both cores of the Ray that is running."""
+    list(exchange(grid, orders(2), 60, threading.Event()))
+    monkeypatch.setattr("simulation.engine.START_TIMEOUT", 1.0)
+    with (
+        RayGrid("obedient_app:app", 2, {}, workers=1) as second,
+        pytest.raises(ConfigError, match="No worker could start within 1 s: the Ray cluster has 0 free cores"),
+    ):
+        list(second.send_and_receive(orders(2), timeout=60))
+    assert len(list(exchange(grid, orders(2), 60, threading.Event()))) == 2  # closing the second left Ray running

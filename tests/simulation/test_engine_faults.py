@@ -22,6 +22,7 @@ from fl_config.params import ConfigError
 from fl_strategies.exchange import RunStopped, exchange
 from simulation.engine import FIRST_NODE, RayGrid
 
+sys.path.append(str(Path(__file__).parent))  # workers find obedient_app where this process does
 pytestmark = pytest.mark.timeout(120)
 ROOT = Path(__file__).parents[2]
 

@@ -46,15 +46,24 @@ def flower_home(tmp_path: Path) -> Iterator[Path]:
 
 def flwr(home: Path, *arguments: str) -> str:
     folder = Path(sys.executable).parent
-    environment = {**os.environ, "FLWR_HOME": str(home), "PATH": f"{folder}:{os.environ['PATH']}", "FLWR_TELEMETRY_ENABLED": "0"}
-    done = subprocess.run([str(folder / "flwr"), *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240)
+    environment = {
+        **os.environ,
+        "FLWR_HOME": str(home),
+        "PATH": f"{folder}:{os.environ['PATH']}",
+        "FLWR_TELEMETRY_ENABLED": "0",
+    }
+    done = subprocess.run(
+        [str(folder / "flwr"), *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 
 
 def test_flwr_run_offline_gives_the_same_bits(tmp_path: Path, flower_home: Path) -> None:
     out = tmp_path / "under-flower"
-    given = " ".join(f'{key}="{value}"' if isinstance(value, str) else f"{key}={value}" for key, value in CONFIG.items())
+    given = " ".join(
+        f'{key}="{value}"' if isinstance(value, str) else f"{key}={value}" for key, value in CONFIG.items()
+    )
     flwr(flower_home, "federation", "simulation-config", "@none/default", "local", "--num-supernodes", "4")
     told = flwr(flower_home, "run", ".", "local", "--stream", "--run-config", f'{given} out="{out}"')
     assert (out / "summary.json").exists(), told
