@@ -11,6 +11,7 @@ import heapq
 import itertools
 import logging
 import os
+import sys
 import tempfile
 import threading
 import time
@@ -39,6 +40,7 @@ LONGEST_WAIT = 0.2  # seconds that a pull waits for a reply before it looks whet
 LARGEST_BATCH = 256  # queries in one call
 TRIES = 2
 FAILED_STARTS = 3  # workers dying in a row before they have started
+START_TIMEOUT = 300.0  # seconds in which the first of the workers must be ready
 OBJECT_STORE = 512 * 2**20  # bytes; used only as far as messages in flight need it
 
 
@@ -120,7 +122,7 @@ class RayGrid(Grid):
             import ray
 
             logging.getLogger("ray").setLevel(logging.ERROR)
-            self.ray = ray
+            self.ray: Any = ray
             if not ray.is_initialized():
                 self._init_ray()
             self.workers = self._checked_workers()
@@ -166,7 +168,8 @@ class RayGrid(Grid):
         return self.workers or max(1, min(room, self.clients))
 
     def _hire(self) -> None:
-        actor = self.worker_class.remote(self.client_app, self.clients, self.run_config, self.folder)
+        actor: Any = self.worker_class.remote(self.client_app, self.clients, self.run_config, self.folder, sys.path)
+        self._hired = time.monotonic()
         crew = Crew(actor)
         self.crews.append(crew)
         self._call(crew, actor.prepare.remote(), [])
@@ -223,8 +226,8 @@ class RayGrid(Grid):
             message.metadata.__dict__["_message_id"] = identity = str(uuid4())
             shared, refs = {}, {}
             for name, record in message.content.array_records.items():
-                # By the arrays in it: records made for one client each may still hold the same ones.
-                key = tuple((inner, id(array)) for inner, array in record.items())
+                # By the bytes in it: records made for one client each may still hold the same ones.
+                key = tuple((inner, id(array.data)) for inner, array in record.items())
                 if key not in stored:
                     stored[key] = next(self._numbers), self.ray.put(pack_arrays(record))
                 number, ref = stored[key]
@@ -305,6 +308,12 @@ class RayGrid(Grid):
     def _collect(self, timeout: float) -> None:
         """Wait until a call has ended, and take in all that have."""
         self._deal()
+        if not any(crew.pid for crew in self.crews) and time.monotonic() - self._hired > START_TIMEOUT:
+            free = self.ray.available_resources()
+            raise ConfigError(
+                f"No worker could start within {START_TIMEOUT:g} s: the Ray cluster has {free.get('CPU', 0):g} free cores "
+                f"and {free.get('GPU', 0):g} free GPUs, others may be using it."
+            )
         refs = list(self.calls)
         ready, rest = self.ray.wait(refs, num_returns=1, timeout=timeout)
         if ready and rest:

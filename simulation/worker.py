@@ -55,7 +55,8 @@ class ContextFiles:
 class Worker:
     """The actor. `app` is a module and a variable, such as "client_app:app"."""
 
-    def __init__(self, app: str, clients: int, run_config: dict[str, Scalar], folder: str) -> None:
+    def __init__(self, app: str, clients: int, run_config: dict[str, Scalar], folder: str, path: list[str]) -> None:
+        sys.path += [entry for entry in path if entry not in sys.path]  # the app is found wherever the driver finds it
         self.name, self.clients, self.run_config = app, clients, run_config
         self.states = ContextFiles(Path(folder))
         self.records: dict[int, ArrayRecord] = {}
