@@ -13,14 +13,14 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from clients.assembly import build_model, model_spec
-from experiments.measure import markdown, measured, subset
-from experiments.trajectory import SETTING, trajectory
+from experiments.measure import markdown, measured
+from experiments.trajectory import setting, trajectory
 from fl_data import load
 from fl_models.flat import shapes, vector_to_state
 from fl_strategies.plan import make_plan
 
 WARM, ROUNDS, PER_CLASS = 15, 12, 2000
-TARGETS = (0, 1)
+SPLIT, TARGETS = "pairs", (0, 1)
 CHEAP = {"ssa.max_samples": 500, "ssa.n_view_banks": 2, "ssa.steps_min": 160}
 STEADY: dict[str, dict[str, Any]] = {
     "paper": {},
@@ -33,9 +33,9 @@ def warm_model(results: Path, seed: int) -> str:
     """FedAvg's model after round WARM, as a file that `--init` takes."""
     path = results / f"warm-seed{seed}.safetensors"
     if not path.exists():
-        plan = make_plan({**SETTING, "seed": seed})
+        plan = make_plan(setting(results, SPLIT, seed))
         model = build_model(model_spec(plan.config, load("cifar10"), 0))
-        sent = list(trajectory(results, seed))[WARM][1]
+        sent = list(trajectory(results, SPLIT, seed))[WARM][1]
         save_file(vector_to_state(sent, shapes(model)), path)
     return str(path)
 
@@ -43,12 +43,11 @@ def warm_model(results: Path, seed: int) -> str:
 def every_round(results: Path, seeds: list[int]) -> dict[tuple[str, int, int], list[dict[str, Any]]]:
     """The records of every (setting, target, seed)."""
     found = {}
-    data = subset("cifar10", PER_CLASS, results)
     for name, given in STEADY.items():
         for client in TARGETS:
             for seed in seeds:
                 options = {
-                    **SETTING, "dataset": data, "strategy": "fedssa", "seed": seed, "rounds": ROUNDS,
+                    **setting(results, SPLIT, seed, PER_CLASS), "strategy": "fedssa", "rounds": ROUNDS,
                     "target": f"skew:{client}", "init": warm_model(results, seed), "ssa.mode": "every_round",
                     **CHEAP, **given,
                 }  # fmt: skip

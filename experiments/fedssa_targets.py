@@ -1,6 +1,8 @@
 """FedSSA against FedAvg on the five `skew:CLIENT` targets of CIFAR-10 with two classes a client (tables A1 to A3).
 
     python -m experiments.fedssa_targets learn defaults table     weights of every target, on FedAvg's trajectories
+                                                                  (--split drawn or pairs, see trajectory.py)
+    python -m experiments.fedssa_targets check                    an ordinary run of two rounds gives the same numbers
     python -m experiments.fedssa_targets every-round every-table  the paper's Algorithm 1 under settings meant to steady it
 
 `learn` asks every round's local models about SAMPLES target samples in BANKS view pairs and learns under every setting
@@ -22,8 +24,9 @@ import torch
 from clients.assembly import build_model, counts_of, model_spec
 from clients.training import evaluate
 from experiments.every_round import every_round, every_table
-from experiments.measure import arguments, markdown, spread
-from experiments.trajectory import CLIENTS, ROUNDS, SETTING, trajectory
+from experiments.fedssa_tables import tables
+from experiments.measure import arguments, markdown, measured
+from experiments.trajectory import CLIENTS, ROUNDS, SPLITS, setting, trajectory
 from fl_data import Augment, Samples, load, target_set
 from fl_strategies.cohort import Cohort, Vector, weighted_sum
 from fl_strategies.plan import make_plan
@@ -32,7 +35,7 @@ from fl_strategies.weighting.ssa import Ssa, SsaParams
 from fl_strategies.weighting.ssa_evidence import Evidence, gather
 from fl_strategies.weighting.ssa_views import client_views
 
-SAMPLES, BANKS, STEPS = 500, 2, 160
+SAMPLES, BANKS, STEPS = 400, 2, 160
 SCORED = {5, 10, *range(15, ROUNDS + 1)}  # rounds whose models are evaluated; weights are learned in all
 VARIANTS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -49,8 +52,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
 class Target:
     """One skewed target: the server that sees it without labels, and its labelled copy for the score."""
 
-    def __init__(self, seed: int, client: int) -> None:
-        plan = make_plan({**SETTING, "seed": seed})
+    def __init__(self, results: Path, split: str, seed: int, client: int) -> None:
+        plan = make_plan(setting(results, split, seed))
         data = load(plan.config.dataset)
         x, y = target_set(f"skew:{client}", data, counts_of(plan.config, data), seed)
         spec = model_spec(plan.config, data, 0)
@@ -74,19 +77,19 @@ def scaled(evidence: Evidence, scale: str) -> Evidence:
     return replace(evidence, scale=scale, banks=[bank / divisor for bank in evidence.banks])
 
 
-def learn(results: Path, seed: int) -> None:
+def learn(results: Path, split: str, seed: int) -> None:
     """One line of JSON a round and target: weights of every variant, accuracies in the SCORED rounds."""
-    path = results / f"learned-seed{seed}.jsonl"
+    path = results / f"learned-{split}-seed{seed}.jsonl"
     done = len(path.read_text().splitlines()) if path.exists() else 0
     cheap = {"max_samples": SAMPLES, "n_view_banks": BANKS, "steps_min": STEPS}
     rules = {name: Ssa(SsaParams(**cheap, **given)) for name, given in VARIANTS.items()}
-    targets = [Target(seed, client) for client in range(CLIENTS)]
+    targets = [Target(results, split, seed, client) for client in range(CLIENTS)]
     states: dict[tuple[str, int], dict[str, Any]] = defaultdict(dict)
     if 0 < done < ROUNDS * CLIENTS:  # running averages are not on disk, so an incomplete file is begun anew
         path.unlink()
     if done >= ROUNDS * CLIENTS:
         return
-    for cohort, sent in trajectory(results, seed):
+    for cohort, sent in trajectory(results, split, seed):
         for client, target in enumerate(targets):
             evidence = gather(client_views("FedSSA", cohort, sent, target.server, SAMPLES), rules["default"].params)
             assert evidence is not None
@@ -104,96 +107,55 @@ def learn(results: Path, seed: int) -> None:
                 file.write(json.dumps(line) + "\n")
 
 
-def learn_by_defaults(results: Path, seed: int) -> None:
+def learn_by_defaults(results: Path, split: str, seed: int) -> None:
     """`Ssa.customised` as a run calls it, on the last round."""
-    path = results / f"defaults-seed{seed}.jsonl"
+    path = results / f"defaults-{split}-seed{seed}.jsonl"
     if path.exists():
         return
-    cohort, sent = list(trajectory(results, seed))[-1]
+    cohort, sent = list(trajectory(results, split, seed))[-1]
     lines = []
     for client in range(CLIENTS):
-        target = Target(seed, client)
+        target = Target(results, split, seed, client)
         weights, _ = Ssa(SsaParams(average=0.0)).customised(cohort, sent, target.server, cohort.round)
         scores = {name: target.accuracy(cohort, sent, w) for name, w in (("fedavg", cohort.share), ("ssa", weights))}
         lines.append({"target": client, "weights": weights.tolist(), **scores})
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-def read(results: Path, name: str, seeds: list[int]) -> dict[int, list[dict[str, Any]]]:
-    return {
-        seed: [json.loads(x) for x in (results / f"{name}-seed{seed}.jsonl").read_text().splitlines()] for seed in seeds
-    }
-
-
-def tables(results: Path, seeds: list[int]) -> str:
-    return "\n\n".join([_last_round(results, seeds), _variants(results, seeds)])
-
-
-def _last_round(results: Path, seeds: list[int]) -> str:
-    """Targets by rows, the last round, learned with the defaults."""
-    lines = read(results, "defaults", seeds)
-    rows = []
-    for client in range(CLIENTS):
-        own = [lines[seed][client] for seed in seeds]
-        right = sum(int(np.argmax(line["weights"])) == client for line in own)
-        share = float(np.mean([line["weights"][client] for line in own]))
-        gain = [line["ssa"] - line["fedavg"] for line in own]
+def check(results: Path, split: str, seed: int, client: int = 0, rounds: int = 2) -> str:
+    """`fedloom run --strategy fedssa` beside the same rounds learned on the recorded cohorts."""
+    options = {**setting(results, split, seed), "strategy": "fedssa", "target": f"skew:{client}", "rounds": rounds}
+    run = measured(results / f"check-{split}-skew{client}-seed{seed}", {**options, "ssa.average": 0.0})
+    target, rows = Target(results, split, seed, client), []
+    for (cohort, sent), line in zip(trajectory(results, split, seed), run[1:], strict=False):
+        weights, _ = Ssa(SsaParams(average=0.0)).customised(cohort, sent, target.server, cohort.round)
+        accuracies = (target.accuracy(cohort, sent, weights), target.accuracy(cohort, sent, cohort.share))
+        recorded = (line["global/accuracy"], line["outgoing/accuracy"])
+        gap = float(np.abs(weights - np.array(line["ssa/weights"])).max())
         rows.append(
-            [
-                f"skew:{client}",
-                spread(x["fedavg"] for x in own),
-                spread(x["ssa"] for x in own),
-                spread(gain),
-                f"{right}/{len(seeds)}",
-                f"{share:.2f}",
-            ]
+            [cohort.round, f"{gap:.1e}", *(f"{x:.4f} {y:.4f}" for x, y in zip(accuracies, recorded, strict=True))]
         )
-    means = {name: [np.mean([x[name] for x in lines[seed]]) for seed in seeds] for name in ("fedavg", "ssa")}
-    firsts = [sum(int(np.argmax(x["weights"])) == x["target"] for x in lines[seed]) for seed in seeds]
-    gains = [after - before for before, after in zip(means["fedavg"], means["ssa"], strict=True)]
-    rows.append(
-        [
-            "mean",
-            spread(means["fedavg"]),
-            spread(means["ssa"]),
-            spread(gains),
-            " ".join(f"{n}/{CLIENTS}" for n in firsts) + " a seed",
-            "",
-        ]
-    )
-    return markdown(["target", "FedAvg", "FedSSA", "gain", "right client first", "its weight"], rows)
+    heads = ["round", "largest difference of a weight", "FedSSA here and in the run", "FedAvg here and in the run"]
+    return markdown(heads, rows)
 
 
-def _variants(results: Path, seeds: list[int]) -> str:
-    """Variants by rows: the last round, and the last five."""
-    lines = [line for own in read(results, "learned", seeds).values() for line in own]
-
-    def right(name: str, rounds: range) -> str:
-        chosen = [line for line in lines if line["round"] in rounds]
-        return f"{100 * np.mean([int(np.argmax(line['weights'][name])) == line['target'] for line in chosen]):.0f}"
-
-    def accuracy(name: str, rounds: range) -> str:
-        return f"{100 * np.mean([line['accuracy'][name] for line in lines if line['round'] in rounds]):.1f}"
-
-    spans = [range(ROUNDS, ROUNDS + 1), range(ROUNDS - 4, ROUNDS + 1)]
-    rows = [["FedAvg", *(accuracy("fedavg", span) for span in spans), *[""] * 4]]
-    early = [range(1, 6), range(6, 11), range(11, 16), range(16, 21)]
-    rows += [[name, *(accuracy(name, s) for s in spans), *(right(name, s) for s in early)] for name in VARIANTS]
-    heads = [f"right, rounds {span[0]}-{span[-1]}" for span in early]
-    return markdown(["setting", f"accuracy, round {ROUNDS}", f"rounds {ROUNDS - 4}-{ROUNDS}", *heads], rows)
+TASKS = ["learn", "defaults", "check", "table", "every-round", "every-table"]
 
 
 def main() -> None:
-    given = arguments("FedSSA on skewed targets.", ["learn", "defaults", "table", "every-round", "every-table"])
+    given = arguments("FedSSA on skewed targets.", TASKS, SPLITS)
     torch.set_num_threads(1)
+    results, split, seeds = given.results, given.split, given.seeds
     for task in given.tasks:
         if task in ("learn", "defaults"):
-            for seed in given.seeds:
-                (learn if task == "learn" else learn_by_defaults)(given.results, seed)
+            for seed in seeds:
+                (learn if task == "learn" else learn_by_defaults)(results, split, seed)
+        elif task == "check":
+            print(check(results, split, seeds[0]))
         elif task == "every-round":
-            every_round(given.results, given.seeds)
+            every_round(results, seeds)
         else:
-            print(tables(given.results, given.seeds) if task == "table" else every_table(given.results, given.seeds))
+            print(tables(results, split, seeds, list(VARIANTS)) if task == "table" else every_table(results, seeds))
 
 
 if __name__ == "__main__":

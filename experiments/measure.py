@@ -19,12 +19,14 @@ from fl_strategies.records import Record
 from simulation import run
 
 
-def arguments(description: str, tasks: Sequence[str]) -> argparse.Namespace:
-    """The command line of a measuring script: what to do, where raw results are, which seeds."""
+def arguments(description: str, tasks: Sequence[str], splits: Sequence[str] = ()) -> argparse.Namespace:
+    """The command line of a measuring script: what to do, where raw results are, which seeds, which split."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("tasks", nargs="+", choices=tasks, metavar="TASK", help=f"what to do: {', '.join(tasks)}")
     parser.add_argument("--results", type=Path, default=Path("runs/experiments"), help="folder of the raw results")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="seeds (default: 0 1 2)")
+    if splits:
+        parser.add_argument("--split", choices=splits, default=splits[0], help=f"(default: {splits[0]})")
     given = parser.parse_args()
     given.results.mkdir(parents=True, exist_ok=True)
     return given

@@ -1,21 +1,29 @@
 """FedAvg's trajectory on CIFAR-10 with two classes a client, kept with every round's local models.
 
+    python -m experiments.trajectory drawn pairs
+
+Which two classes meet in a client decides whether FedSSA can tell clients apart, so there are two splits: `drawn` is
+`shards:2`, pairs at random by seed; `pairs` gives client k the classes 2k and 2k + 1, whatever the seed.
+
 FedSSA's `customise` and `post_hoc` send out the plain average, so what clients train does not depend on the target:
 one FedAvg run a seed serves all five targets and every setting of the learning.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
 import client_app
-from experiments.measure import finished
+from experiments.measure import arguments, finished
 from fl_config.options import as_flat
 from fl_config.params import Params
+from fl_data import load
 from fl_strategies.cohort import Cohort, Population, Vector
 from fl_strategies.server_side import ServerSide
 from fl_strategies.weighting.base import Metrics, Weights
@@ -25,9 +33,9 @@ from simulation.inline import InlineGrid
 from simulation.runner import prepare
 
 CLIENTS, ROUNDS = 5, 20
+SPLITS = ("drawn", "pairs")
 SETTING = {
     "dataset": "cifar10",
-    "partition": "shards:2",
     "model": "lenet",
     "clients": CLIENTS,
     "rounds": ROUNDS,
@@ -37,6 +45,18 @@ SETTING = {
     "momentum": 0.9,
     "engine": "inline",
 }
+
+
+def setting(results: Path, split: str, seed: int, per_class: int = 5000) -> dict[str, Any]:
+    """The options of a run on this split; `pairs` may leave training samples out."""
+    if split == "drawn":
+        return {**SETTING, "partition": "shards:2", "seed": seed}
+    path = results / f"pairs-{per_class}.json"
+    if not path.exists():
+        labels = np.asarray(load("cifar10").y_train)
+        own = [np.flatnonzero(labels == label)[:per_class].tolist() for label in range(2 * CLIENTS)]
+        path.write_text(json.dumps([own[2 * client] + own[2 * client + 1] for client in range(CLIENTS)]))
+    return {**SETTING, "partition": f"file:{path}", "seed": seed}
 
 
 class Recording(Size):
@@ -64,13 +84,13 @@ class Recording(Size):
         return Cohort(round, list(ids), sizes, arrays["updates"], population), arrays["sent"]
 
 
-def trajectory(results: Path, seed: int) -> Iterator[tuple[Cohort, Vector]]:
+def trajectory(results: Path, split: str, seed: int) -> Iterator[tuple[Cohort, Vector]]:
     """Every round's cohort and the model it started from; trained first if that has not been done."""
-    folder, cohorts = results / f"trajectory-seed{seed}", results / f"cohorts-seed{seed}"
+    folder, cohorts = results / f"trajectory-{split}-seed{seed}", results / f"cohorts-{split}-seed{seed}"
     if not finished(folder):
         cohorts.mkdir(exist_ok=True)
         started = (folder / "checkpoint").exists()
-        fresh = {**SETTING, "strategy": "fedavg", "seed": seed, "out": str(folder), "eval-every": 5}
+        fresh = {**setting(results, split, seed), "strategy": "fedavg", "out": str(folder), "eval-every": 5}
         plan = prepare({"resume": str(folder)} if started else fresh)
         server = open_server(plan)
         server.strategy.weave.weighting = Recording(cohorts)
@@ -80,8 +100,7 @@ def trajectory(results: Path, seed: int) -> Iterator[tuple[Cohort, Vector]]:
 
 
 if __name__ == "__main__":
-    from experiments.measure import arguments
-
-    given = arguments("Train FedAvg's trajectories.", ["train"])
-    for seed in given.seeds:
-        print(seed, sum(1 for _ in trajectory(given.results, seed)), flush=True)
+    given = arguments("Train FedAvg's trajectories.", SPLITS)
+    for split in given.tasks:
+        for seed in given.seeds:
+            print(split, seed, sum(1 for _ in trajectory(given.results, split, seed)), flush=True)
