@@ -115,6 +115,8 @@ class Server:
             finished = True
         finally:
             state = self.strategy.state
+            if state is not None and state.client_models:
+                self.folder.write_client_models(state.client_models)
             arrays = self.strategy.served_arrays if state is not None and state.round > 0 else None
             self.folder.finish(config.strategy, self.plan.recipe.name, config.seed, arrays, finished)
 

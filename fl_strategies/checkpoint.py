@@ -37,6 +37,7 @@ def save_checkpoint(folder: Path, state: RunState) -> None:
     arrays |= {f"step/{part}/{name}": value for part, step in state.steps.items() for name, value in step.items()}
     if state.customised is not None:
         arrays["customised"] = state.customised
+    arrays |= {f"client/{json.dumps(client)}": vector for client, vector in state.client_models.items()}
     header = {
         "format": FORMAT,
         "round": str(state.round),
@@ -80,4 +81,5 @@ def load_checkpoint(folder: Path) -> RunState:
         weighting=under("weighting/"),
         acked={client: round for client, round in json.loads(header["acked"])},
         customised=arrays.get("customised"),
+        client_models={json.loads(name): vector for name, vector in under("client/").items()},
     )

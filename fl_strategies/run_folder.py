@@ -17,6 +17,7 @@ from safetensors.numpy import save
 from fl_config.options import Scalar, to_toml
 from fl_config.params import ConfigError
 from fl_strategies.checkpoint import save_checkpoint, write_atomically
+from fl_strategies.cohort import ClientId
 from fl_strategies.records import Observer, Record
 from fl_strategies.run_state import RunState
 
@@ -28,7 +29,7 @@ CONFIG, METRICS, SUMMARY, MODEL, PARTITION, LOG = (
     "partition.json",
     "log.txt",
 )
-CHECKPOINT, STATE = "checkpoint", "state"
+CHECKPOINT, STATE, CLIENT_MODELS = "checkpoint", "state", "client_models.safetensors"
 PACKAGES = ("fedloom", "flwr", "torch", "torchvision", "ray", "numpy")
 
 
@@ -94,6 +95,10 @@ class RunFolder(Observer):
         if due:
             save_checkpoint(self.path / CHECKPOINT, state)
         return due
+
+    def write_client_models(self, models: Mapping[ClientId, Any]) -> None:
+        """The clients' models of the last round as flat vectors, for `fedloom predict`."""
+        write_atomically(self.path / CLIENT_MODELS, save({str(client): vector for client, vector in models.items()}))
 
     def finish(self, strategy: str, recipe: str, seed: int, arrays: Mapping[str, Any] | None, finished: bool) -> None:
         if arrays is not None:

@@ -19,4 +19,6 @@ class RunState:
     weighting: State = field(default_factory=dict)
     acked: dict[ClientId, int] = field(default_factory=dict)  # a client's last round that was used
     customised: Vector | None = None  # the server's own model, where the method makes one
-    customised_buffers: dict[str, NDArray[Any]] | None = None
+    client_models: dict[ClientId, Vector] = field(
+        default_factory=dict
+    )  # of the last round, where predicting needs them

@@ -127,6 +127,8 @@ class Weave:
             own, learned = self.weighting.customised(cohort, sent, self.side, settings.round)
             state.customised = (sent + weighted_sum(own, cohort.updates)).astype(np.float32)
             metrics |= learned
+        if self.weighting.keeps_models(settings.round, last_round):
+            state.client_models = dict(zip(cohort.ids, sent + cohort.updates, strict=True))
         for name, step in self.steps.items():
             metrics |= step.metrics(states[name])
         return weights, metrics

@@ -48,7 +48,32 @@ def register(command: Callable[..., argparse.ArgumentParser]) -> argparse.Argume
     partition.add_argument(
         "--out", metavar="FILE", default="partition.html", help="the picture: .html or .png (default: partition.html)"
     )
+    predict = command(
+        "predict", command_predict, "classify samples with weights learned for each, beside the plain ensemble"
+    )
+    predict.add_argument("folder", metavar="RUN", help="the folder of a run with --set ssa.mode=sample_wise")
+    predict.add_argument(
+        "--data", metavar="npz:FILE", default=None, help="what to classify (default: the run's own target set)"
+    )
+    predict.add_argument(
+        "--samples",
+        metavar="N",
+        type=int,
+        default=1000,
+        help="how many, drawn by the run's seed; 0 is all (default: 1000)",
+    )
+    predict.add_argument("--views", metavar="N", type=int, default=4, help="pairs of views a sample (default: 4)")
+    predict.add_argument(
+        "--steps", metavar="N", type=int, default=100, help="steps of learning a sample (default: 100)"
+    )
+    predict.add_argument("--out", metavar="FILE", default=None, help="write the predictions as JSON lines")
     return sweep
+
+
+def command_predict(args: argparse.Namespace) -> int:
+    from simulation import predict  # torch is loaded only where it is needed
+
+    return predict.command_predict(args)
 
 
 # Sweep

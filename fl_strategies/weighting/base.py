@@ -38,6 +38,10 @@ class Weighting:
         """Whether the server forms a model of its own after this round, beside the one that goes out."""
         return False
 
+    def keeps_models(self, round: int, last_round: int) -> bool:
+        """Whether the clients' models of this round are kept, for weights that are learned when predicting."""
+        return False
+
     def customised(self, cohort: Cohort, sent: Vector, server: ServerSide, round: int) -> tuple[Weights, Metrics]:
         """The weights of the server's own model."""
         return self.weights(cohort, sent, server, round)

@@ -115,6 +115,9 @@ class Ssa(Weighting):
             return round == last_round
         return bool(self.params.mode == "customise" and round > self.params.warmup_rounds)
 
+    def keeps_models(self, round: int, last_round: int) -> bool:
+        return bool(self.params.mode == "sample_wise" and round == last_round)
+
     def customised(self, cohort: Cohort, sent: Vector, server: ServerSide, round: int) -> tuple[Weights, Metrics]:
         """The learned weights of the target's own model; the size weights during the warm-up."""
         if self.params.mode != "post_hoc" and round <= self.params.warmup_rounds:
