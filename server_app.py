@@ -10,7 +10,7 @@ from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
 from fl_strategies.assembly import Server
-from fl_strategies.checkpoint import load_checkpoint
+from fl_strategies.checkpoint import FILE, load_checkpoint
 from fl_strategies.plan import Plan, plan_of_run
 from fl_strategies.records import Observer
 from fl_strategies.run_folder import CHECKPOINT, RunFolder, default_folder
@@ -21,8 +21,10 @@ def open_server(plan: Plan, observers: Sequence[Observer] = (), stop: threading.
     config = plan.config
     if config.resume:
         path = Path(config.resume)
-        state = load_checkpoint(path / CHECKPOINT)
-        folder = RunFolder(path, plan.complete(), resume_after=state.round, save_every=config.save_every)
+        # A run that was killed before its first checkpoint begins again.
+        state = load_checkpoint(path / CHECKPOINT) if (path / CHECKPOINT / FILE).exists() else None
+        done = state.round if state else -1
+        folder = RunFolder(path, plan.complete(), resume_after=done, save_every=config.save_every)
         return Server.of(plan, folder, observers, state, stop)
     path = Path(config.out) if config.out else default_folder(config.strategy)
     return Server.of(plan, RunFolder(path, plan.complete(), save_every=config.save_every), observers, None, stop)

@@ -57,7 +57,9 @@ class RunFolder(Observer):
         logging.getLogger("fedloom").addHandler(self.handler)
 
     def _rewind(self, round: int) -> None:
-        """Forget lines of rounds after the checkpoint; they are run again."""
+        """Forget lines of rounds after the checkpoint, which are run again, and drafts of files that a kill cut short."""
+        for draft in (*self.path.glob(".*"), *(self.path / CHECKPOINT).glob(".*")):
+            draft.unlink()
         lines = (self.path / METRICS).read_text(encoding="utf-8").splitlines() if (self.path / METRICS).exists() else []
         for line in lines:
             try:
@@ -103,7 +105,7 @@ class RunFolder(Observer):
     def finish(self, strategy: str, recipe: str, seed: int, arrays: Mapping[str, Any] | None, finished: bool) -> None:
         if arrays is not None:
             content = save(
-                {name: np.ascontiguousarray(value) for name, value in arrays.items()}, metadata={"format": "pt"}
+                {name: np.asarray(value, order="C") for name, value in arrays.items()}, metadata={"format": "pt"}
             )
             write_atomically(self.path / MODEL, content)
         scored = [record for record in self.records if _headline(record) is not None]
