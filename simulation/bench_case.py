@@ -1,0 +1,70 @@
+"""One measured case of the bench, in a process of its own: `python -m simulation.bench_case '{"how": ..., ...}'`.
+
+Prints a line of JSON as each round ends; the bench notes when it comes.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from fl_strategies.records import Observer, Record
+
+
+class Announcer(Observer):
+    def recorded(self, record: Record) -> None:
+        if record["round"]:
+            print(json.dumps({"round": record["round"], "replies": len(record["cohort"])}), flush=True)
+
+
+def run_case(how: str, options: dict[str, Any], rounds: int, workers: int) -> None:
+    """`how` is ideal, ray or flower; no options means the apps without work."""
+    with tempfile.TemporaryDirectory(prefix="fedloom-bench-") as folder:
+        never = {"eval-every": rounds + 1, "save-every": rounds + 1}
+        given = {**options, **never, "rounds": rounds, "workers": workers, "out": str(Path(folder) / "run")}
+        if how == "ideal":
+            from fl_strategies.plan import make_plan
+            from simulation.bench_loop import plain_rounds
+
+            for round, seconds in enumerate(plain_rounds(make_plan(given).config, rounds), start=1):
+                print(json.dumps({"round": round, "seconds": seconds}), flush=True)
+        elif options:
+            from simulation.runner import run
+
+            run({**given, "engine": how}, [Announcer()])
+        elif how == "ray":
+            _idle_ray(rounds, workers)
+        else:
+            _idle_flower(rounds, workers)
+
+
+def _idle_ray(rounds: int, workers: int) -> None:
+    from flwr.app import Context, RecordDict
+
+    from simulation.bench_idle import CLIENTS, idle_server
+    from simulation.engine import RayGrid
+
+    with RayGrid("simulation.bench_idle:app", CLIENTS, {}, workers=workers) as grid:
+        idle_server(rounds)(grid, Context(1, 1, {}, RecordDict(), {}))
+
+
+def _idle_flower(rounds: int, workers: int) -> None:
+    import logging
+    import os
+
+    os.environ.setdefault("FLWR_TELEMETRY_ENABLED", "0")
+    from flwr.simulation import run_simulation
+
+    from simulation.bench_idle import CLIENTS, app, idle_server
+
+    logging.getLogger("flwr").setLevel(logging.ERROR)
+    quiet: Any = {"num_cpus": workers, "include_dashboard": False, "logging_level": "error", "log_to_driver": False}
+    backend: Any = {"client_resources": {"num_cpus": 1, "num_gpus": 0.0}, "init_args": quiet}
+    run_simulation(idle_server(rounds), app, CLIENTS, backend_config=backend)
+
+
+if __name__ == "__main__":
+    run_case(**json.loads(sys.argv[1]))
