@@ -68,7 +68,7 @@ class FolderMemory:
         if arrays:
             self.folder.mkdir(parents=True, exist_ok=True)
             draft = self.folder / f"{round}.draft-{os.getpid()}"
-            save_file({name: np.ascontiguousarray(value) for name, value in arrays.items()}, draft)
+            save_file({name: np.asarray(value, order="C") for name, value in arrays.items()}, draft)
             draft.replace(self._file(round))
 
     def keep(self, rounds: Iterable[int]) -> None:

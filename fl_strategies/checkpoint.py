@@ -44,7 +44,7 @@ def save_checkpoint(folder: Path, state: RunState) -> None:
         "acked": json.dumps(list(state.acked.items())),
         "steps": json.dumps(list(state.steps)),
     }
-    content = save({name: np.ascontiguousarray(value) for name, value in arrays.items()}, metadata=header)
+    content = save({name: np.asarray(value, order="C") for name, value in arrays.items()}, metadata=header)
     write_atomically(folder / FILE, content)
 
 

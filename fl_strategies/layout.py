@@ -60,7 +60,8 @@ class Layout:
 
 
 def to_record(arrays: Mapping[str, NDArray[Any]]) -> ArrayRecord:
-    return ArrayRecord({name: Array(np.ascontiguousarray(value)) for name, value in arrays.items()})
+    # Not ascontiguousarray, which makes a vector of a scalar such as BatchNorm's counter.
+    return ArrayRecord({name: Array(np.asarray(value, order="C")) for name, value in arrays.items()})
 
 
 def from_record(record: ArrayRecord) -> Arrays:
