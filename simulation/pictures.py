@@ -58,7 +58,7 @@ def extra_figures(runs: Sequence[RunRecord]) -> dict[str, go.Figure]:
 
 def curve_figure(runs: Sequence[RunRecord], key: str, title: str, number: str) -> go.Figure | None:
     """`key` over the rounds, a line for each configuration."""
-    figure = _figure("Round", title, hovermode="x unified")
+    figure = blank_figure("Round", title, hovermode="x unified")
     figure.update_yaxes(tickformat=".0%" if number.endswith("%") else ".3~g")
     figure.update_layout(height=460 if key == "global/accuracy" else 360)
     for index, group in enumerate(group_runs(runs)):
@@ -79,7 +79,7 @@ def across_seeds(series: Sequence[Mapping[int, float]]) -> Curve:
 def class_accuracy_figure(runs: Sequence[RunRecord]) -> go.Figure | None:
     """Accuracy for each class at the last evaluation: bars for one configuration, dots for several."""
     groups = group_runs(runs)
-    figure = _figure("Class", "Accuracy", hovermode="x unified", barmode="group", bargap=0.25)
+    figure = blank_figure("Class", "Accuracy", hovermode="x unified", barmode="group", bargap=0.25)
     figure.update_layout(scattermode="group", scattergap=0.35)
     figure.update_yaxes(tickformat=".0%", range=[0, 1.02])
     for index, group in enumerate(groups):
@@ -88,11 +88,11 @@ def class_accuracy_figure(runs: Sequence[RunRecord]) -> go.Figure | None:
             continue
         mean = [_mean(column) for column in zip(*rows, strict=True)]
         spread = [_deviation(column) for column in zip(*rows, strict=True)] if len(rows) > 1 else None
-        look: dict[str, Any] = {"x": class_names(group.runs[0], len(mean)), "y": mean, **_identity(group, index)}
+        look: dict[str, Any] = {"x": class_names(group.runs[0], len(mean)), "y": mean, **identity_of(group, index)}
         look["hovertemplate"] = "%{y:.1%}" if spread is None else "%{y:.1%} ± %{error_y.array:.1%}"
         if spread is not None:
             look["error_y"] = {"type": "data", "array": spread, "thickness": 1, "width": 0}
-        marker = {"color": _colour(index)}
+        marker = {"color": colour_of(index)}
         if len(groups) == 1:
             figure.add_trace(go.Bar(**look, marker=marker))
         else:
@@ -111,7 +111,7 @@ def class_history_figure(run: RunRecord) -> go.Figure | None:
     values = [[_finite(value) for value in line["global/class_accuracy"]] for line in lines]
     if len({len(row) for row in values}) > 1:
         return None
-    figure = _figure("Round", None, height=_map_height(len(values[0])))
+    figure = blank_figure("Round", None, height=_map_height(len(values[0])))
     template = "round %{x}, %{y}: %{z:.1%}<extra></extra>"
     rounds = [line["round"] for line in lines]
     names = class_names(run, len(values[0]))
@@ -139,14 +139,12 @@ def weights_figure(run: RunRecord, most_cells: int = MOST_CELLS) -> go.Figure | 
                 if is_number(weight):
                     total[row_of[client], column] += weight
                     seen[row_of[client], column] += 1
-    shown = [
-        [_short(a / b) if b else None for a, b in zip(x, y, strict=True)] for x, y in zip(total, seen, strict=True)
-    ]
-    figure = _figure("Round", "Client", height=_map_height(len(clients)))
+    shown = [[short(a / b) if b else None for a, b in zip(x, y, strict=True)] for x, y in zip(total, seen, strict=True)]
+    figure = blank_figure("Round", "Client", height=_map_height(len(clients)))
     rounds = [lines[members[0]]["round"] for members in columns]
     when = "round %{x}" if len(columns) == len(lines) else "mean from round %{x} on"
     template = when + ", client %{y}: weight %{z:.4f}<extra></extra>"
-    names = [_plain(client) for client in clients]
+    names = [plain_text(client) for client in clients]
     figure.add_trace(go.Heatmap(x=rounds, y=names, z=shown, coloraxis="coloraxis", hovertemplate=template))
     figure.update_traces(hoverongaps=False, xgap=1 if len(rounds) <= 60 else 0, ygap=1 if len(clients) <= 40 else 0)
     figure.update_yaxes(type="category", showgrid=False)
@@ -159,7 +157,7 @@ def weights_figure(run: RunRecord, most_cells: int = MOST_CELLS) -> go.Figure | 
 def traffic_figure(runs: Sequence[RunRecord]) -> go.Figure | None:
     """Megabytes (10^6 bytes) sent so far: both ways stacked for one configuration, their sum for several."""
     groups = group_runs(runs)
-    figure = _figure("Round", "MB so far", hovermode="x unified")
+    figure = blank_figure("Round", "MB so far", hovermode="x unified")
     for index, group in enumerate(groups):
         ways = [across_seeds([_cumulative_mb(run, key) for run in group.runs]) for key in ("bytes_up", "bytes_down")]
         if len(groups) == 1:
@@ -178,7 +176,7 @@ def seconds_figure(runs: Sequence[RunRecord]) -> go.Figure | None:
     runs = [run for run in runs if any(isinstance(line.get("seconds"), dict) for line in run.metrics)]
     if not runs:
         return None
-    figure = _figure("Round", "Seconds", barmode="stack", hovermode="x unified", bargap=0.1)
+    figure = blank_figure("Round", "Seconds", barmode="stack", hovermode="x unified", bargap=0.1)
     names = list(dict.fromkeys([*PHASES, *(key for run in runs for key in _seconds(run)[1])]))
     if len(runs) == 1:
         rounds, phases = _seconds(runs[0])
@@ -187,10 +185,10 @@ def seconds_figure(runs: Sequence[RunRecord]) -> go.Figure | None:
         for index, phase in enumerate(names):
             if phase not in phases:
                 continue
-            values = [_short(float(np.mean([phases[phase][i] for i in members]))) for members in columns]
+            values = [short(float(np.mean([phases[phase][i] for i in members]))) for members in columns]
             x = [rounds[members[0]] for members in columns]
             marker = {"color": MUTED[index % len(MUTED)], "line": {"width": 0}}
-            figure.add_trace(go.Bar(x=x, y=values, name=_plain(phase), marker=marker, hovertemplate="%{y:.3~g} s"))
+            figure.add_trace(go.Bar(x=x, y=values, name=plain_text(phase), marker=marker, hovertemplate="%{y:.3~g} s"))
         return _whole_rounds(figure) if figure.data else None
     groups = group_runs(runs)
     figure.update_layout(hovermode="y unified", height=max(280, 130 + 40 * len(groups)))
@@ -199,7 +197,7 @@ def seconds_figure(runs: Sequence[RunRecord]) -> go.Figure | None:
         if any(value is not None for value in means):
             labels = [_folded(group.label) for group in groups]
             bar = {"marker": {"color": MUTED[index % len(MUTED)]}, "hovertemplate": "%{x:.3~g} s"}
-            figure.add_trace(go.Bar(y=labels, x=means, orientation="h", name=_plain(phase), **bar))
+            figure.add_trace(go.Bar(y=labels, x=means, orientation="h", name=plain_text(phase), **bar))
     figure.update_xaxes(title_text="Seconds a round", showgrid=True)
     figure.update_yaxes(title_text=None, type="category", autorange="reversed", showgrid=False)
     return figure if figure.data else None
@@ -213,14 +211,14 @@ def partition_figure(
 ) -> go.Figure:
     """Examples of each client (bars) and of each class at each client (map, shaded by the root of the number)."""
     matrix, labels, ordered = arrange_partition(counts, client_ids)
-    names = [_plain(label) for label in labels]
+    names = [plain_text(label) for label in labels]
     figure = make_subplots(rows=2, shared_xaxes=True, row_heights=[0.24, 0.76], vertical_spacing=0.04)
     figure.update_layout(**_layout(height=_map_height(len(class_names)) + 110))
-    figure.update_layout(title=None if title is None else _plain(title), showlegend=False, bargap=0.15)
+    figure.update_layout(title=None if title is None else plain_text(title), showlegend=False, bargap=0.15)
     template = "client %{x}: %{y:,.4~g} examples<extra></extra>"
     figure.add_bar(x=names, y=matrix.sum(axis=1).tolist(), marker_color=MUTED[0], hovertemplate=template, row=1, col=1)
-    rooted = [[_short(value**0.5) if value else None for value in row] for row in matrix.T.tolist()]
-    cells = go.Heatmap(x=names, y=[_plain(name) for name in class_names], z=rooted, coloraxis="coloraxis")
+    rooted = [[short(value**0.5) if value else None for value in row] for row in matrix.T.tolist()]
+    cells = go.Heatmap(x=names, y=[plain_text(name) for name in class_names], z=rooted, coloraxis="coloraxis")
     cells.update(customdata=matrix.T.tolist(), hoverongaps=False)
     cells.update(hovertemplate="client %{x}, class %{y}: %{customdata:,.4~g} examples<extra></extra>")
     if len(labels) <= MANY_CLIENTS:
@@ -248,12 +246,12 @@ def class_balance_figure(partition: Mapping[str, Any]) -> go.Figure | None:
     pooled = np.asarray(partition["counts"], dtype=float).sum(axis=0)
     if not target or not pooled.sum() or not sum(target):
         return None
-    figure = _figure("Class", "Share", height=280, hovermode="x unified", barmode="group", bargap=0.25)
-    names = [_plain(name) for name in partition["class_names"]]
+    figure = blank_figure("Class", "Share", height=280, hovermode="x unified", barmode="group", bargap=0.25)
+    names = [plain_text(name) for name in partition["class_names"]]
     shares = {"all clients": pooled / pooled.sum(), "evaluation": np.asarray(target, dtype=float) / sum(target)}
     for index, (name, share) in enumerate(shares.items()):
         look = {"marker": {"color": MUTED[2 + index]}, "hovertemplate": "%{y:.1%}"}
-        figure.add_trace(go.Bar(x=names, y=[_short(value) for value in share], name=name, **look))
+        figure.add_trace(go.Bar(x=names, y=[short(value) for value in share], name=name, **look))
     figure.update_xaxes(type="category")
     figure.update_yaxes(tickformat=".0%")
     return figure
@@ -317,7 +315,7 @@ def last_class_accuracy(run: RunRecord) -> list[float | None] | None:
 
 def class_names(run: RunRecord, count: int) -> list[str]:
     names = run.partition["class_names"] if run.partition else []
-    return [_plain(name) for name in names] if len(names) == count else [str(index) for index in range(count)]
+    return [plain_text(name) for name in names] if len(names) == count else [str(index) for index in range(count)]
 
 
 def _curve(group: RunGroup, index: int, curve: Curve, number: str) -> list[go.Scatter]:
@@ -325,29 +323,29 @@ def _curve(group: RunGroup, index: int, curve: Curve, number: str) -> list[go.Sc
     if not rounds:
         return []
     keep = _thin(len(rounds), MOST_POINTS)
-    x, y = [rounds[i] for i in keep], [_short(mean[i]) for i in keep]
-    style = {"color": _colour(index), "width": 2, "dash": DASHES[index // len(PALETTE) % len(DASHES)]}
-    line = go.Scatter(x=x, y=y, line=style, **_identity(group, index), hovertemplate=f"%{{y:{number}}}")
+    x, y = [rounds[i] for i in keep], [short(mean[i]) for i in keep]
+    style = {"color": colour_of(index), "width": 2, "dash": DASHES[index // len(PALETTE) % len(DASHES)]}
+    line = go.Scatter(x=x, y=y, line=style, **identity_of(group, index), hovertemplate=f"%{{y:{number}}}")
     # Markers tell lines apart without colour; on long runs they would hide the line.
     line.update(mode="lines+markers" if len(x) <= 40 else "lines")
     line.update(marker={"symbol": SYMBOLS[index % len(SYMBOLS)], "size": 6 if len(x) > 1 else 10})
     if deviation is None:
         return [line]
-    spread = [_short(deviation[i]) for i in keep]
+    spread = [short(deviation[i]) for i in keep]
     line.update(customdata=spread, hovertemplate=f"%{{y:{number}}} ± %{{customdata:{number}}}")
     edge = [a + b for a, b in zip(y, spread, strict=True)] + [a - b for a, b in zip(y, spread, strict=True)][::-1]
-    band = go.Scatter(x=x + x[::-1], y=[_short(v) for v in edge], fill="toself", mode="lines", line={"width": 0})
+    band = go.Scatter(x=x + x[::-1], y=[short(v) for v in edge], fill="toself", mode="lines", line={"width": 0})
     band.update(
-        fillcolor=_translucent(_colour(index)), hoverinfo="skip", **_identity(group, index) | {"showlegend": False}
+        fillcolor=_translucent(colour_of(index)), hoverinfo="skip", **identity_of(group, index) | {"showlegend": False}
     )
     return [band, line]
 
 
-def _identity(group: RunGroup, index: int) -> dict[str, Any]:
-    return {"name": _plain(group.label), "legendgroup": f"group-{index}"}
+def identity_of(group: RunGroup, index: int) -> dict[str, Any]:
+    return {"name": plain_text(group.label), "legendgroup": f"group-{index}"}
 
 
-def _colour(index: int) -> str:
+def colour_of(index: int) -> str:
     return PALETTE[index % len(PALETTE)]
 
 
@@ -356,7 +354,7 @@ def _translucent(colour: str) -> str:
     return f"rgba({red},{green},{blue},0.18)"
 
 
-def _figure(x: str, y: str | None, height: int = 360, **layout: Any) -> go.Figure:
+def blank_figure(x: str, y: str | None, height: int = 360, **layout: Any) -> go.Figure:
     figure = go.Figure(layout=_layout(height=height, **layout))
     figure.update_xaxes(title=_axis_title(x), showgrid=False, zeroline=False, automargin=True)
     figure.update_yaxes(title=None if y is None else _axis_title(y), zeroline=False, automargin=True)
@@ -370,7 +368,7 @@ def _whole_rounds(figure: go.Figure) -> go.Figure:
 
 
 def _axis_title(text: str) -> dict[str, Any]:
-    return {"text": _plain(text), "standoff": 10, "font": {"size": 12}}
+    return {"text": plain_text(text), "standoff": 10, "font": {"size": 12}}
 
 
 def _layout(**layout: Any) -> dict[str, Any]:
@@ -443,24 +441,24 @@ def _round_steps(largest: float) -> list[int]:
 
 def _mean(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
-    return _short(float(np.mean(known))) if known else None
+    return short(float(np.mean(known))) if known else None
 
 
 def _deviation(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
-    return _short(float(np.std(known, ddof=1))) if len(known) > 1 else None
+    return short(float(np.std(known, ddof=1))) if len(known) > 1 else None
 
 
 def _finite(value: Any) -> float | None:
-    return _short(value) if is_number(value) else None
+    return short(value) if is_number(value) else None
 
 
-def _short(value: float) -> float:
+def short(value: float) -> float:
     """Six digits are more than a picture shows, and a third of the page's size."""
     return float(f"{value:.6g}")
 
 
-def _plain(text: object) -> str:
+def plain_text(text: object) -> str:
     """Plotly reads tags in its texts; a name is text."""
     return html.escape(str(text), quote=False)
 
@@ -468,4 +466,4 @@ def _plain(text: object) -> str:
 def _folded(label: str) -> str:
     """A long label as short lines, so that an axis leaves room for its bars on a phone."""
     parts = label.split(" · ")
-    return "<br>".join(_plain(part if len(part) <= 24 else part[:23] + "…") for part in parts)
+    return "<br>".join(plain_text(part if len(part) <= 24 else part[:23] + "…") for part in parts)

@@ -22,7 +22,7 @@ import plotly.graph_objects as go
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from simulation import pictures
+from simulation import personal_pictures, pictures
 from simulation.folder import RunGroup, RunRecord, group_runs, is_number, read_runs
 
 HERE = Path(__file__).parent
@@ -180,6 +180,27 @@ def class_history_panel(runs: Sequence[RunRecord]) -> Panel | None:
     )
 
 
+def personal_panel(runs: Sequence[RunRecord]) -> Panel | None:
+    figure = personal_pictures.personal_figure(runs)
+    return figure and Panel(
+        "How accurate the clients' own models are on their own held-out data: a line further right serves clients better, a steeper one serves them more equally.",
+        {"": figure},
+        keyed=len(group_runs(runs)) > 1,
+    )
+
+
+def cuau_panel(runs: Sequence[RunRecord]) -> Panel | None:
+    figures = {run.name: figure for run in runs if (figure := personal_pictures.cuau_figure(run))}
+    caption = "What the server saw of each client in one shot, CUAU, against how skewed its labels really are, which only a simulation knows."
+    return Panel(caption, figures, wide=False) if figures else None
+
+
+def cluster_panel(runs: Sequence[RunRecord]) -> Panel | None:
+    figures = {run.name: figure for run in runs if (figure := personal_pictures.cluster_figure(run))}
+    caption = "Accuracy of the clients' own models, cluster by cluster; cluster 1 has the least skewed labels."
+    return Panel(caption, figures, wide=False) if figures else None
+
+
 def partition_panel(runs: Sequence[RunRecord]) -> Panel | None:
     figures: dict[str, go.Figure] = {}
     for label, split in _partitions(runs).items():
@@ -230,6 +251,9 @@ SECTIONS: tuple[tuple[str, Callable[[Sequence[RunRecord]], Panel | None]], ...] 
     ("Training loss", train_loss_panel),
     ("Accuracy by class", class_panel),
     ("Classes over time", class_history_panel),
+    ("Personalised accuracy", personal_panel),
+    ("Clusters", cuau_panel),
+    ("Personalised accuracy by cluster", cluster_panel),
     ("The method's own numbers", extra_panel),
     ("Who holds what", partition_panel),
     ("Class balance", balance_panel),

@@ -77,6 +77,15 @@ def _line(
         line["global/accuracy"] = float(by_class.mean())
         line["global/loss"] = float(2.3 - 1.8 * progress + abs(random.normal(0, 0.03)))
         line["global/class_accuracy"] = by_class.tolist()
+    if extra:
+        skewed = counts.max(axis=1) / np.maximum(counts.sum(axis=1), 1)
+        clusters = np.where(skewed > np.median(skewed), 2, 1).tolist()
+        ids = list(range(len(counts)))
+        own = np.clip(0.3 + 0.5 * progress + 0.2 * skewed, 0, 1)
+        line |= {"personal/client_ids": ids, "personal/client_accuracy": own.tolist()}
+        line |= {"personal/client_before": (0.8 * own).tolist(), "personal/client_cluster": clusters}
+        if number == 0:
+            line |= {"cuau/client_ids": ids, "cuau/scores": skewed.tolist(), "cuau/clusters": clusters}
     if number == 0:
         return line
     members = sorted(random.choice(len(counts), cohort, replace=False).tolist())
