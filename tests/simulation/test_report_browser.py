@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from plotly.offline import get_plotlyjs
 
-from simulation.report import write_report
+from simulation.report import SECTIONS, write_report
 
 FLAGS = (
     "--headless=new",
@@ -161,7 +161,7 @@ def test_single_run_is_drawn(
     page = write_report([make_run(dropped=True, extra=True)], tmp_path / "report.html")
     seen = browser.open(page, width, scheme)
     assert_drawn(seen, browser, width)
-    assert int(seen["rendered"]) == 11
+    assert int(seen["rendered"]) == len(SECTIONS)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
