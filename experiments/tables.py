@@ -20,7 +20,7 @@ BIASED: dict[str, Any] = {
     **LENET,
     "partition": "biased:5:1",
     "clients": 6,
-    "rounds": 12,
+    "rounds": 10,
     "epochs": 5,
     "batch-size": 64,
     "lr": 0.01,
@@ -34,15 +34,15 @@ MANY: dict[str, Any] = {
     "clients": 100,
     "fraction": 0.1,
     "rounds": 40,
-    "epochs": 2,
+    "epochs": 1,
     "batch-size": 50,
     "lr": 0.1,
     "lr-decay": 0.998,
     "weight-decay": 1e-3,
     "clip": 10.0,
-    "eval-every": 2,
+    "eval-every": 4,
 }
-PER_CLASS = 500
+PER_CLASS = 300
 LAST = 5  # evaluations whose mean is the "late" accuracy
 
 
