@@ -21,6 +21,7 @@ from fl_data import Samples
 from fl_models import build
 from fl_models.flat import FlatModel
 
+torch.set_num_threads(1)
 RNG = np.random.default_rng(1)
 X, Y = RNG.normal(size=(40, 6)).astype(np.float32), np.arange(40) % 3
 SETTINGS = LocalSettings(epochs=2, batch_size=8, lr=0.1, momentum=0.9, weight_decay=0.01, seed=4)
