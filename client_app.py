@@ -7,18 +7,29 @@ from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
 from clients.assembly import hosted_client, simulated_client
-from clients.client import LocalClient
+from clients.client import LocalClient, run_of
+from fl_config.params import ConfigError
 from fl_strategies.plan import plan_of_run
 
 app = ClientApp()
 
 
-def client_of(context: Context) -> LocalClient:
-    """The client that this node is: one of a partitioned data set, or the owner of private data."""
-    plan = plan_of_run(context.run_config)
-    if "data" in context.node_config:
+def client_of(context: Context, run: str = "") -> LocalClient:
+    """The client that this node is in the run: one of a divided data set, or the owner of private data."""
+    plan = plan_of_run(context.run_config, on_server=False)
+    wanted = "data" if plan.private else "partition-id"
+    if wanted not in context.node_config:
+        raise ConfigError(
+            f"The run has the partition {plan.config.partition!r}, but this node's configuration has no {wanted!r}."
+        )
+    if plan.private:
         return hosted_client(
-            plan.config, context.node_config, projection=plan.projection, held_out=plan.held_out, state=context.state
+            plan.config,
+            context.node_config,
+            run,
+            projection=plan.projection,
+            held_out=plan.held_out,
+            state=context.state,
         )
     number = int(context.node_config["partition-id"])
     return simulated_client(
@@ -31,4 +42,4 @@ def client_of(context: Context) -> LocalClient:
 @app.evaluate()
 def answer(message: Message, context: Context) -> Message:
     torch.set_num_threads(1)  # one thread a client: the same bits wherever it runs
-    return client_of(context).answer(message)
+    return client_of(context, run_of(message)).answer(message)

@@ -13,6 +13,7 @@ from fl_strategies.assembly import Server
 from fl_strategies.checkpoint import FILE, load_checkpoint
 from fl_strategies.plan import Plan, plan_of_run
 from fl_strategies.records import Observer
+from fl_strategies.resume import check_resumed
 from fl_strategies.run_folder import CHECKPOINT, RunFolder, default_folder
 
 
@@ -30,13 +31,19 @@ def open_server(plan: Plan, observers: Sequence[Observer] = (), stop: threading.
     return Server.of(plan, RunFolder(path, plan.complete(), save_every=config.save_every), observers, None, stop)
 
 
-def make_app(server: Server | None = None) -> ServerApp:
+def make_app(server: Server | None = None, observers: Sequence[Observer] = ()) -> ServerApp:
     """A ServerApp for an opened server, or one that opens its own from the run config."""
     app = ServerApp()
 
     @app.main()
     def main(grid: Grid, context: Context) -> None:
-        (server or open_server(plan_of_run(context.run_config))).run(grid)
+        if server is not None:
+            server.run(grid)
+            return
+        plan = plan_of_run(context.run_config)
+        if plan.config.resume:
+            check_resumed(plan)
+        open_server(plan, observers).run(grid)
 
     return app
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +17,12 @@ from clients.device import choose_device
 from clients.state import FolderMemory, Memory, RecordMemory
 from clients.training import LocalSettings
 from fl_config.options import Options
+from fl_config.params import ConfigError
 from fl_data import Dataset, Samples, held_out_split, label_counts, load, partition
 from fl_models import auto, build
 from fl_models.flat import FlatModel
 
+RUN_KEY = re.compile("[0-9a-f]{16}")  # becomes a folder's name, so nothing else may be in it
 KEPT_CLIENTS = 64  # whose samples stay in memory
 
 
@@ -37,7 +40,7 @@ class ModelSpec:
 
 
 def model_spec(config: Options, dataset: Dataset, projection: int) -> ModelSpec:
-    name = auto(dataset.name, dataset.kind, dataset.shape) if config.model == "auto" else config.model
+    name = auto(config.dataset, dataset.kind, dataset.shape) if config.model == "auto" else config.model
     return ModelSpec(
         name, dataset.shape, dataset.num_classes, dataset.kind, dataset.vocabulary, projection, config.seed
     )
@@ -138,16 +141,22 @@ def simulated_client(config: Options, client: int, *, projection: int, held_out:
 
 
 def hosted_client(
-    config: Options, node: Mapping[str, Any], *, projection: int, held_out: float, state: Any
+    config: Options, node: Mapping[str, Any], run: str = "", *, projection: int, held_out: float, state: Any
 ) -> LocalClient:
-    """A client on its own host, with private data that the node's configuration names."""
-    name = str(node.get("name", node.get("partition-id", 0)))
+    """A client on its own host, with private data that the node's configuration names; it remembers by run."""
+    if "name" not in node:
+        raise ConfigError("A node with data of its own needs a name in its configuration.")
+    name = str(node["name"])
+    if run and not RUN_KEY.fullmatch(run):
+        raise ConfigError(f"The server names the run {run!r}, which is no key of a run.")
     dataset = load(str(node["data"]))
+    if not len(dataset.y_train):
+        raise ConfigError(f"Client {name} has no training samples in its data.")
     everything = np.arange(len(dataset.y_train))
     train, held = held_out_split(everything, dataset.y_train, held_out, config.seed, name)
     where = choose_device(config.device)
     samples = [Samples(dataset.x_train, dataset.y_train, dataset, where, indices) for indices in (train, held)]
-    memory: Memory = FolderMemory(Path(str(node["state"])), name) if "state" in node else RecordMemory(state)
+    memory: Memory = FolderMemory(Path(str(node["state"])) / run, name) if "state" in node else RecordMemory(state)
     spec = model_spec(config, dataset, projection)
     return LocalClient(
         flat_model(spec, config.device),

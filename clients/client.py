@@ -152,6 +152,7 @@ class LocalClient(NumPyClient):
             "client-id": self.client_id,
             "num-examples": len(self.data),
             "num-classes": self.num_classes,
+            "sample-shape": json.dumps(self.data.x.shape[1:]),
             "parameters": json.dumps(self.flat.names),
             "head": json.dumps(self.flat.model.head_names()),
             "trunk-end": json.dumps(self.flat.model.default_trunk_end),
@@ -342,6 +343,12 @@ class LocalClient(NumPyClient):
         """The model by state-dict names, in the state dict's order."""
         named: Arrays = {**vector_to_state(self.flat.vector(), shapes(self.flat.model)), **buffers(self.flat.model)}
         return {name: np.asarray(named[name]) for name in self.flat.model.state_dict()}
+
+
+def run_of(message: Message) -> str:
+    """The key of the run that a message belongs to, the same after a resume; empty if the server gives none."""
+    method = json.loads(str(_config(message.content).get(METHOD, "{}")))
+    return str(method.get("run", ""))
 
 
 def _config(content: RecordDict) -> dict[str, Any]:

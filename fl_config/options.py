@@ -45,7 +45,7 @@ class Options(BaseModel):
     )
     partition: str = Field(
         "dirichlet:0.5",
-        description="how training data is split: iid, dirichlet:BETA, lda:ALPHA, shards:CLASSES, biased:B:U, mixed:A,B,..., file:FILE.json; longtail:RHO, may precede",
+        description="how training data is split: iid, dirichlet:BETA, lda:ALPHA, shards:CLASSES, biased:B:U, mixed:A,B,..., file:FILE.json; longtail:RHO, may precede; private: every client of a deployment has data of its own",
     )
     target: str = Field(
         "uniform",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import threading
 from collections.abc import Iterator, Sequence
@@ -65,14 +66,15 @@ class Server:
         config = plan.config
         dataset = load(config.dataset)
         spec = model_spec(config, dataset, plan.projection)
-        counts = counts_of(config, dataset)
+        counts = None if plan.private else counts_of(config, dataset)  # how private data is spread is nobody's to know
         x, y = target_set(config.target, dataset, counts, config.seed)
-        folder.write_partition(
-            list(dataset.class_names),
-            list(range(config.clients)),
-            counts,
-            None if y is None else np.bincount(y, minlength=dataset.num_classes).tolist(),
-        )
+        if counts is not None:
+            folder.write_partition(
+                list(dataset.class_names),
+                list(range(config.clients)),
+                counts,
+                None if y is None else np.bincount(y, minlength=dataset.num_classes).tolist(),
+            )
         device = choose_device(config.device)
         side = ServerSide(
             build=lambda: build_model(spec),
@@ -95,6 +97,7 @@ class Server:
             wait=config.wait,
             eval_every=config.eval_every,
             personal_epochs=plan.personal_epochs,
+            expects={"num-classes": dataset.num_classes, "sample-shape": json.dumps(dataset.shape)},
             side=side,
             observers=[folder, *observers],
             save=lambda state: folder.checkpoint(state, config.rounds),

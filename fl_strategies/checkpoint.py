@@ -41,6 +41,7 @@ def save_checkpoint(folder: Path, state: RunState) -> None:
     header = {
         "format": FORMAT,
         "round": str(state.round),
+        "key": state.key,
         "acked": json.dumps(list(state.acked.items())),
         "steps": json.dumps(list(state.steps)),
     }
@@ -75,6 +76,7 @@ def load_checkpoint(folder: Path) -> RunState:
 
     return RunState(
         round=int(header["round"]),
+        key=header["key"],
         omega=arrays["omega"],
         buffers=under("buffer/"),
         steps=steps,

@@ -21,7 +21,11 @@ def exchange(grid: Grid, messages: Iterable[Message], timeout: float, stop: thre
 
     A grid that waits for replies by itself is not paused for again, and one that can `abandon` messages is told those given up.
     """
-    waiting = set(grid.push_messages(messages))
+    sent = list(messages)
+    pushed = list(grid.push_messages(sent))
+    asked = {known: message.metadata.dst_node_id for known, message in zip(pushed, sent, strict=True) if known}
+    del sent
+    waiting = set(asked)
     deadline = time.monotonic() + timeout
     pause = FIRST_PAUSE
     try:
@@ -32,6 +36,9 @@ def exchange(grid: Grid, messages: Iterable[Message], timeout: float, stop: thre
             replies = list(grid.pull_messages(waiting))
             for reply in replies:
                 waiting.discard(reply.metadata.reply_to_message_id)
+                if reply.has_error():
+                    # What Flower itself says about a node that is gone comes in the server's own name.
+                    reply.metadata.__dict__["_src_node_id"] = asked[reply.metadata.reply_to_message_id]
                 yield reply
             if replies:
                 pause = FIRST_PAUSE

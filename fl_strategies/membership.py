@@ -31,8 +31,10 @@ class Membership:
         wait: float,
         timeout: float,
         stop: threading.Event,
+        expects: Mapping[str, Any] | None = None,
     ) -> None:
-        """Wait `wait` seconds for clients to connect, and `timeout` for their answers."""
+        """Wait `wait` seconds for clients to connect, and `timeout` for their answers, which must be as `expects` says."""
+        self.expects = expects or {}
         self.asks, self.min_clients, self.wait, self.timeout, self.stop = asks, min_clients, wait, timeout, stop
         self.nodes: dict[ClientId, int] = {}  # where each client is now
         self.clients: dict[int, ClientId] = {}
@@ -66,6 +68,9 @@ class Membership:
     def refresh(self, grid: Grid) -> None:
         """Learn who came and who went since the last round."""
         present = set(grid.get_node_ids())
+        self.refused = {
+            node: reason for node, reason in self.refused.items() if node in present
+        }  # it may come back better
         fresh = sorted(present - self.clients.keys() - self.refused.keys())
         if fresh:
             self._query(grid, fresh)
@@ -100,6 +105,12 @@ class Membership:
 
     def _admit(self, node: int, answer: dict[str, Any]) -> None:
         client: ClientId = answer["client-id"]
+        for key, expected in self.expects.items():
+            if answer.get(key) != expected:
+                what = key.replace("-", " ")
+                self.refused[node] = f"client {client} has the {what} {answer.get(key)}, the server {expected}"
+                log.warning("a client cannot take part: %s", self.refused[node])
+                return
         if client in self.nodes and client in self.online and self.nodes[client] != node:
             log.warning("client %s is now at another node; the newer one is used", client)
             self.clients.pop(self.nodes[client], None)

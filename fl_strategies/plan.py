@@ -13,6 +13,7 @@ from fl_data import check_dataset_spec, check_partition_spec, check_target_spec
 from fl_models import check_model_spec
 from fl_strategies.recipes import Recipe, flat_parameters, parameters, parse
 
+PRIVATE = "private"  # the partition of a deployment whose clients have data of their own
 PERSONAL_HELD_OUT = 0.2
 FINE_TUNING_EPOCHS = 5
 MOON_PROJECTION = 256
@@ -42,6 +43,10 @@ class Plan:
             (PERSONAL_HELD_OUT if self.recipe.personal or self.personal_epochs else 0.0) if chosen == "auto" else chosen
         )
 
+    @property
+    def private(self) -> bool:
+        return self.config.partition == PRIVATE
+
     def complete(self) -> dict[str, Scalar]:
         """Every option and every parameter of the parts in use, for config.toml."""
         return {**as_flat(self.config.model_copy(update={"parts": {}})), **flat_parameters(self.parameters)}
@@ -49,28 +54,33 @@ class Plan:
 
 def make_plan(values: Mapping[str, Any]) -> Plan:
     """A plan from flat keys, everything that can be checked without data checked; sentences for what is wrong."""
-    return _plan(tuple(sorted(values.items())))
+    return _plan(tuple(sorted(values.items())), True)
 
 
-def plan_of_run(run_config: Mapping[str, Any]) -> Plan:
-    """The plan of an app's run config, which has every option; one that lacks some would silently mean the defaults."""
+def plan_of_run(run_config: Mapping[str, Any], on_server: bool = True) -> Plan:
+    """The plan of an app's run config, which has every option; one that lacks some would silently mean the defaults.
+
+    A client with data of its own does not look for the server's files.
+    """
     missing = sorted(FLAGS.keys() - run_config.keys())
     if missing:
         raise ConfigError(
             f"The run config lacks {missing[0]!r} and {len(missing) - 1} more options: run the app with its own pyproject.toml."
         )
-    return make_plan(run_config)
+    return _plan(tuple(sorted(run_config.items())), on_server)
 
 
 @functools.lru_cache(maxsize=8)
-def _plan(items: tuple[tuple[str, Any], ...]) -> Plan:
+def _plan(items: tuple[tuple[str, Any], ...], on_server: bool) -> Plan:
     config = options(dict(items))
     recipe = parse(config.strategy)
     chosen = parameters(recipe, config.parts)
     recipe.topology_of(chosen).check(config.clients)
-    check_dataset_spec(config.dataset)
-    check_partition_spec(config.partition)
-    check_target_spec(config.target)
+    if config.partition != PRIVATE:
+        check_partition_spec(config.partition)
+    if on_server or config.partition != PRIVATE:
+        check_dataset_spec(config.dataset)
+        check_target_spec(config.target)
     if config.model != "auto":
         check_model_spec(config.model)
     return Plan(config, recipe, chosen)

@@ -64,6 +64,12 @@ def read_reply(
     return ClientReply(client, vector, {name: named[name] for name in layout.buffers}, found, numbers, up, beside)
 
 
+def check_round(message: Message, round: int) -> None:
+    """Refuse an answer to another round, however it got here."""
+    if not message.has_error() and message.metadata.group_id != str(round):
+        raise BadReply(f"it answers round {message.metadata.group_id or 'none'}, not round {round}")
+
+
 def read_arrays(message: Message, key: str, layout: Layout) -> tuple[Arrays, int]:
     """One record of arrays, checked against what the layout shares, and its bytes."""
     if message.has_error():

@@ -30,7 +30,7 @@ from fl_strategies.membership import Membership
 from fl_strategies.personal_scores import personal_record
 from fl_strategies.recipes import Recipe, flat_parameters, parameters, parse
 from fl_strategies.records import Observer, Record, plain
-from fl_strategies.replies import BadReply, ClientReply, read_reply
+from fl_strategies.replies import BadReply, ClientReply, check_round, read_reply
 from fl_strategies.run_state import RunState
 from fl_strategies.sampling import sample_cohort
 from fl_strategies.server_side import ServerSide
@@ -49,6 +49,7 @@ class ComposedStrategy(Strategy):
     local            how clients train (learning rate and so on); `lr_decay` multiplies the rate after each round
     min_replies      fewest usable replies a round needs; with fewer the model stays as it is
     min_clients      how many clients to wait for before round 1, for at most `wait` seconds
+    expects          what clients must answer to the query, such as num-classes; who answers otherwise is refused by name
     side             the server's own model and unlabelled target data, for methods that learn on it
     observers        told about every round
     save, state      called after rounds with everything needed to go on (says whether it wrote it); such a state to go on from
@@ -70,6 +71,7 @@ class ComposedStrategy(Strategy):
         wait: float = 60.0,
         eval_every: int = 1,
         personal_epochs: int = 0,
+        expects: Mapping[str, Any] | None = None,
         side: ServerSide | None = None,
         observers: Sequence[Observer] = (),
         save: Save | None = None,
@@ -87,7 +89,7 @@ class ComposedStrategy(Strategy):
         self.personal_epochs = personal_epochs
         self.topology = self.recipe.topology_of(self.parameters)
         self.weave = Weave(self.recipe, self.parameters, side)
-        self.members = Membership(self.weave.asks(), min_clients, wait, round_timeout, self.stop)
+        self.members = Membership(self.weave.asks(), min_clients, wait, round_timeout, self.stop, expects)
         self.state = state
         self.rounds = 0
         self._layout: Layout | None = None
@@ -176,6 +178,7 @@ class ComposedStrategy(Strategy):
             method = self.weave.client_method() | {
                 **self.topology.method(state, client),
                 "scalars": self.weave.scalars(state, client, self.members.population, settings),
+                "run": state.key,
                 "acked_round": state.acked.get(client, 0),
                 "saved_round": self._saved_acked.get(client, 0),
             }
@@ -184,7 +187,7 @@ class ComposedStrategy(Strategy):
                 content[EXTRA] = record
             node = self.members.node(client)
             self._sent[node] = client
-            messages.append(Message(content, node, MessageType.TRAIN, group_id=str(server_round)))
+            messages.append(self._message(content, node, MessageType.TRAIN, server_round))
         sent = sum(record_bytes(r) for m in messages for r in m.content.array_records.values())
         self._record["bytes_down"] = self._record.get("bytes_down", 0) + sent
         return messages
@@ -235,6 +238,7 @@ class ComposedStrategy(Strategy):
         messages = []
         for client in sorted(self.members.online, key=client_order):
             method = {
+                "run": self._state.key,
                 "acked_round": self._state.acked.get(client, 0),
                 "topology": self.recipe.topology,
                 "personal_epochs": self.personal_epochs,
@@ -246,9 +250,7 @@ class ComposedStrategy(Strategy):
                 METHOD: json.dumps(method),
             }
             content = RecordDict({**pack(client), CONFIG: ConfigRecord(values)})
-            messages.append(
-                Message(content, self.members.node(client), MessageType.EVALUATE, group_id=str(server_round))
-            )
+            messages.append(self._message(content, self.members.node(client), MessageType.EVALUATE, server_round))
         return messages
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
@@ -304,11 +306,15 @@ class ComposedStrategy(Strategy):
             config = {**self._client_settings(1), "server-round": 0, METHOD: json.dumps(method)}
             content = RecordDict({CONFIG: ConfigRecord(config)})
             nodes = [self.members.node(client) for client in clients]
-            messages = [Message(content, node, MessageType.TRAIN, group_id="0") for node in nodes]
+            messages = [self._message(content, node, MessageType.TRAIN, 0) for node in nodes]
             for reply in self._replies(grid, messages, 0):
                 yield self.members.client(reply.metadata.src_node_id), reply
 
         self._record |= self.topology.prepare(self._state, self.members, ask)
+
+    def _message(self, content: RecordDict, node: int, kind: str, round: int) -> Message:
+        """A message that nobody is given after its round: a host that comes back must not train an old one."""
+        return Message(content, node, kind, ttl=self.round_timeout, group_id=str(round))
 
     def _settings(self, round: int) -> RoundSettings:
         lr = self.local.lr * self.lr_decay ** (round - 1)
@@ -341,6 +347,7 @@ class ComposedStrategy(Strategy):
                 )
                 continue
             try:
+                check_round(message, round)
                 groups = self.topology.groups(self._state, client)
                 usable.append(read_reply(message, client, self._layout_of, self.weave.uploads(), sent, groups))
             except BadReply as problem:

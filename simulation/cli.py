@@ -122,6 +122,7 @@ def command_report(args: argparse.Namespace) -> int:
 
 
 def build_parser() -> argparse.ArgumentParser:
+    from deploy import commands as deployment
     from simulation import commands
 
     parser = Parser(prog="fedloom", description="Federated learning on data that is not the same everywhere.")
@@ -142,6 +143,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     report.add_argument("--title", default=None, help="the page's title")
     sweep = commands.register(command)
+    deployment.register(command)
     for one in (run, report, sweep):
         one.add_argument("--open", action="store_true", help="open the report in a browser at the end")
     return parser

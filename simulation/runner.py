@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 from flwr.serverapp import Grid
 from safetensors.numpy import load_file
 
-from fl_config.options import Options, Scalar, as_flat, read_toml
+from fl_config.options import Options, Scalar, as_flat
 from fl_config.params import ConfigError
 from fl_strategies.exchange import RunStopped
-from fl_strategies.plan import Plan, make_plan
+from fl_strategies.plan import PRIVATE, Plan, make_plan
 from fl_strategies.records import Observer, Record
-from fl_strategies.run_folder import CONFIG, MODEL, STATE, default_folder
+from fl_strategies.resume import resumed
+from fl_strategies.run_folder import MODEL, STATE, default_folder
 
 if TYPE_CHECKING:
     from simulation.engine import RayGrid
@@ -40,41 +41,16 @@ class Run:
         return max((record["round"] for record in self.metrics), default=0)
 
 
-def resumed(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration of the run to resume; only what does not change its numbers may be given anew."""
-    folder = Path(str(values["resume"]))
-    if not (folder / CONFIG).exists():
-        raise ConfigError(f"There is no run to resume in {folder}: it has no {CONFIG}.")
-    old = read_toml(folder / CONFIG)
-    allowed = {
-        "resume",
-        "engine",
-        "workers",
-        "ray-address",
-        "device",
-        "gpus-per-client",
-        "rounds",
-        "save-every",
-        "round-timeout",
-    }
-    for key, value in values.items():
-        if key not in allowed and old.get(key) != value:
-            raise ConfigError(
-                f"A resumed run keeps its options, but {key!r} is {old.get(key)!r} in {folder} and {value!r} was given."
-            )
-    return {
-        **old,
-        **{key: value for key, value in values.items() if key in allowed},
-        "out": str(folder),
-        "resume": str(folder),
-    }
-
-
 def prepare(values: Mapping[str, Any]) -> Plan:
     """The plan with its folders fixed: absolute, so that worker processes agree on them."""
     given = {key.replace("_", "-") if "." not in key else key: value for key, value in values.items()}
     given = resumed(given) if given.get("resume") else dict(given)
     plan = make_plan(given)
+    if plan.config.partition == PRIVATE:
+        raise ConfigError(
+            f"The partition {PRIVATE!r} is for clients on hosts of their own (`fedloom deploy submit`): here, say how the "
+            "data is divided, such as --partition iid."
+        )
     if not plan.config.resume:
         out = Path(plan.config.out) if plan.config.out else default_folder(plan.config.strategy)
         given["out"] = str(out.resolve())

@@ -10,6 +10,7 @@ import numpy as np
 
 from fl_data.dataset import DataError, Dataset, Kind, channel_statistics
 
+Channels = tuple[float, ...]
 log = logging.getLogger("fedloom")
 KEYS = ("x_train", "y_train", "x_test", "y_test")
 
@@ -79,8 +80,13 @@ def read_npz(path: Path) -> Dataset:
     """The dataset of `npz:FILE`; labels other than 0..C-1 are renumbered in sorted order, the old ones are the names.
 
     A site that has not seen every class adds the scalar `num_classes` to its file; its labels then keep their numbers.
+    Images are normalised by the file's own `mean` and `std` a channel where it has them, so that sites can agree on them.
+    A server's file, on which nobody trains, may have x_test and y_test alone.
     """
     content = open_npz(path)
+    for_evaluation = "x_test" in content and not content.keys() & {"x_train", "y_train"}
+    if for_evaluation:
+        content |= {"x_train": content["x_test"][:0], "y_train": content.get("y_test", np.zeros(0, int))[:0]}
     missing = [key for key in KEYS if key not in content]
     if missing:
         raise DataError(
@@ -89,8 +95,8 @@ def read_npz(path: Path) -> Dataset:
         )
     kind, x_train = arrange(content["x_train"], path, "x_train")
     y_train = whole_labels(content["y_train"], len(x_train), path, "y_train")
-    if not len(x_train):
-        raise DataError(f"{path} has no training samples.")
+    if not len(content["x_test"] if for_evaluation else x_train):
+        raise DataError(f"{path} has no {'test' if for_evaluation else 'training'} samples.")
     x_test, y_test = content["x_test"], content["y_test"]
     if len(x_test):
         test_kind, x_test = arrange(x_test, path, "x_test")
@@ -102,12 +108,31 @@ def read_npz(path: Path) -> Dataset:
         x_test = np.empty((0, *x_train.shape[1:]), dtype=x_train.dtype)
     y_test = whole_labels(y_test, len(x_test), path, "y_test")
     names, y_train, y_test = _number(y_train, y_test, content.get("num_classes"), path)
-    mean, std = channel_statistics(x_train) if kind == "image" else (None, None)
+    mean, std = _statistics(content, x_test if for_evaluation else x_train, path) if kind == "image" else (None, None)
     vocabulary = int(max(x_train.max(initial=0), x_test.max(initial=0))) + 1 if kind == "tokens" else 0
     return Dataset(
         f"npz:{path}", kind, x_train, y_train, x_test, y_test,
         len(names), names, mean, std, flips=False, vocabulary=vocabulary,
     )  # fmt: skip
+
+
+def _statistics(content: dict[str, np.ndarray], images: np.ndarray, path: Path) -> tuple[Channels, Channels]:
+    if not content.keys() & {"mean", "std"}:
+        return channel_statistics(images)
+    found: list[Channels] = []
+    for key in ("mean", "std"):
+        given = content.get(key)
+        if (
+            given is None
+            or given.shape != images.shape[1:2]
+            or not np.isfinite(given).all()
+            or (key == "std" and (given <= 0).any())
+        ):
+            raise DataError(
+                f"{path} needs one finite {key} a channel (in units of 0..1, std above 0) beside the other."
+            )
+        found.append(tuple(float(value) for value in given))
+    return found[0], found[1]
 
 
 def _number(

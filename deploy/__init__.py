@@ -1,0 +1,1 @@
+"""Server and clients on separate hosts: keys, launchers, submitting a run."""

@@ -1,0 +1,11 @@
+"""The two apps of a deployment: those of any run, and a server that reports every round in its log."""
+
+from __future__ import annotations
+
+from client_app import app as client
+from server_app import make_app
+from simulation.progress import PlainProgress
+
+server = make_app(observers=[PlainProgress()])
+
+__all__ = ["client", "server"]

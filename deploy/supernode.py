@@ -1,0 +1,93 @@
+"""Flower's supernode with less waiting: `python -m deploy.supernode` takes the flags of `flower-supernode`.
+
+Two things make an idle round of the plain supernode slow, and neither is an option there. It asks for work every 3 s; here it asks
+a few times a second while there is work, and every second otherwise. And it starts a new Python for every message, which imports torch each time; here each message is a fork of a
+process that has imported everything already. Both reach into flwr 1.39, the only line that is supported: tests/deploy measures it.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import time
+from multiprocessing import forkserver
+from typing import Any
+
+from flwr.supercore.superexec.executor import LaunchResult, SubprocessExecutor
+from flwr.supercore.superexec.executor.types import ExecutionSpec
+
+SOONEST, LATEST, SLOWING = 0.1, 1.0, 0.1  # pauses in seconds; a tenth of the time since the last work, within limits
+FLOWERS_PAUSE = 3  # how long the plain supernode waits when there is no message
+TASK_POLL = 0.1
+PRELOADED = ["client_app", "flwr.supernode.runtime.run_clientapp"]
+SUPEREXEC = "--superexec"  # our own first argument: be the process that starts clients' apps
+
+
+class ForkExecutor(SubprocessExecutor):
+    """Starts a client's app as a fork of a server process that has imported it."""
+
+    def __init__(self) -> None:
+        self.context = multiprocessing.get_context("forkserver")
+        self.context.set_forkserver_preload(PRELOADED)
+        forkserver.ensure_running()  # imports while nothing waits for it
+        self.running: list[Any] = []
+
+    def launch(self, spec: ExecutionSpec) -> LaunchResult:
+        process = self.context.Process(target=answer_one, args=(spec.runtime_api_address, spec.token, os.getpid()))
+        process.start()
+        self.running.append(process)
+        return LaunchResult.accepted()
+
+    def reconcile(self) -> None:
+        self.running = [process for process in self.running if process.is_alive()]
+
+    def close(self) -> None:
+        for process in self.running:
+            process.terminate()
+
+
+class Pauses:
+    """Stands in for the `time` module in the supernode's loop, which only sleeps with it."""
+
+    def __init__(self) -> None:
+        self.worked = time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        if seconds < FLOWERS_PAUSE:  # a client's app is at work
+            self.worked = time.monotonic()
+        time.sleep(min(seconds, max(SOONEST, min(LATEST, SLOWING * (time.monotonic() - self.worked)))))
+
+
+def answer_one(address: str, token: str, parent: int) -> None:
+    """One message: fetch it from the supernode, run the client's app, leave the reply there."""
+    from flwr.supernode.runtime.run_clientapp import run_clientapp
+
+    run_clientapp(address, token, insecure=True, parent_pid=parent)  # the supernode is on this host's loopback
+
+
+def run_superexec(address: str, parent: int) -> None:
+    from flwr.supercore.superexec import run_superexec as module
+
+    setattr(module, "get_executor", lambda *_, **__: ForkExecutor())  # noqa: B010 (flwr does not export it)
+    os.environ["FLWR_SUPEREXEC_TASK_POLL_INTERVAL"] = str(TASK_POLL)
+    module.run_superexec(address, insecure=True, parent_pid=parent)
+
+
+def run_supernode(arguments: list[str]) -> None:
+    from flwr.supernode import start_client_internal as loop
+    from flwr.supernode.cli import flower_supernode
+
+    port = arguments[arguments.index("--port") + 1]
+    subprocess.Popen([sys.executable, "-m", "deploy.supernode", SUPEREXEC, f"127.0.0.1:{port}", str(os.getpid())])
+    setattr(loop, "time", Pauses())  # noqa: B010 (flwr does not export it)
+    sys.argv = ["flower-supernode", *arguments, "--isolation", "process"]
+    flower_supernode()
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == [SUPEREXEC]:
+        run_superexec(sys.argv[2], int(sys.argv[3]))
+    else:
+        run_supernode(sys.argv[1:])

@@ -1,0 +1,132 @@
+"""Three hosts with private data train as one process with the same data would, whatever happens to them on the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from flwr.app import Error, Message
+from safetensors.numpy import load_file
+
+import client_app
+from fl_config.options import as_flat
+from fl_strategies.plan import make_plan
+from server_app import open_server
+from simulation.inline import InlineGrid
+from tests.deploy.federation import SITES, Federation, command_line, processes_of, records
+
+RUN: dict[str, Any] = {
+    "partition": "private",
+    "model": "mlp:8",
+    "clients": 3,
+    "rounds": 3,
+    "epochs": 2,
+    "lr": 0.1,
+    "batch-size": 10,
+    "device": "cpu",
+}
+
+
+class Twin(InlineGrid):
+    """The inline engine on the same sites; a client that was not used in a round is not used here either."""
+
+    used: dict[int, list[str]]
+    names: dict[int, str]
+
+    def _answer(self, message: Message) -> Message:
+        round, name = message.metadata.group_id, self.names[message.metadata.dst_node_id]
+        if round.isdigit() and name not in self.used.get(int(round), [name]):
+            return Message(Error(code=0, reason="it was away"), reply_to=message)
+        return super()._answer(message)
+
+
+def twin(federation: Federation, out: Path, config: dict[str, Any], lines: list[dict[str, Any]]) -> dict[str, Any]:
+    """The model of the inline engine for the run that left these records."""
+    plan = make_plan({**config, "dataset": f"npz:{federation.folder / 'server.npz'}", "out": str(out)})
+    grid = Twin(client_app.app, len(SITES), as_flat(plan.config))
+    for context, site in zip(grid.contexts.values(), SITES, strict=True):
+        context.node_config = {
+            "name": site,
+            "data": f"npz:{federation.folder / site}.npz",
+            "state": str(out / "state" / site),
+        }
+    grid.names = dict(zip(grid.contexts, SITES, strict=True))
+    grid.used = {line["round"]: line["cohort"] for line in lines if line["round"]}
+    open_server(plan).run(grid)
+    return dict(load_file(out / "model.safetensors"))
+
+
+def assert_equal(folder: Path, expected: dict[str, Any]) -> None:
+    model = load_file(folder / "model.safetensors")
+    assert model.keys() == expected.keys()
+    for name, value in model.items():
+        np.testing.assert_allclose(value, expected[name], atol=1e-6, rtol=0, err_msg=name)
+
+
+@pytest.mark.parametrize("strategy", ["fedavg", "feddyn+disco+asd", "fedssg"])
+def test_private_data_on_three_hosts_gives_the_inline_model(
+    federation: Federation, tmp_path: Path, strategy: str
+) -> None:
+    config = {**RUN, "strategy": strategy, "wait": 120}
+    folder = federation.submit(strategy.replace("+", "-"), config)
+    lines = federation.finished(folder)
+    assert [line["round"] for line in lines] == [0, 1, 2, 3]
+    assert all(line["cohort"] == list(SITES) and not line["dropped"] for line in lines[1:])
+    assert_equal(folder, twin(federation, tmp_path / "twin", config, lines))
+
+
+def test_a_killed_client_is_missed_and_comes_back_with_its_state(federation: Federation, tmp_path: Path) -> None:
+    """SIGKILL in round 2: the round ends without it, the run goes on, and later it trains from the state of its last used round."""
+    config = {**RUN, "strategy": "fedssg", "rounds": 9, "epochs": 40, "round-timeout": 10, "min-replies": 2}
+    folder = federation.submit("killed-client", config)
+    federation.until(lambda: len(records(folder)) >= 2, "round 1")
+    os.kill(federation.clients["site-c"].pid, signal.SIGKILL)
+    federation.clients["site-c"].wait()
+    federation.until(lambda: any("site-c" not in line["cohort"] for line in records(folder)[1:]), "a round without it")
+    federation.start_client("site-c")
+    lines = federation.finished(folder)
+    without = [line["round"] for line in lines[1:] if "site-c" not in line["cohort"]]
+    assert without and lines[1]["cohort"] == list(SITES)
+    assert lines[-1]["cohort"] == list(SITES), f"it did not come back: missing in rounds {without}"
+    assert all({"site-a", "site-b"} <= set(line["cohort"]) for line in lines[1:])
+    assert_equal(folder, twin(federation, tmp_path / "twin", config, lines))
+
+
+def test_a_killed_server_app_is_resumed(federation: Federation, tmp_path: Path) -> None:
+    config = {**RUN, "strategy": "fedssg", "rounds": 5, "epochs": 20}
+    folder = federation.submit("killed-server", config)
+    federation.until(lambda: len(records(folder)) >= 3, "round 2")
+    apps = [process for process in processes_of(federation.folder) if "flwr-serverapp" in command_line(process)]
+    assert len(apps) == 1
+    os.kill(apps[0], signal.SIGKILL)
+    assert not (folder / "summary.json").exists()
+    done = len(records(folder)) - 1
+    federation.command(
+        "submit", "--resume", "killed-server", "--rounds", "6", "--lr", "0.2", "--strategy", "fedssg", "--stream"
+    )
+    assert not (folder / "summary.json").exists(), "a run with other options was resumed"
+    federation.command("submit", "--resume", str(folder))
+    lines = federation.finished(folder)
+    assert [line["round"] for line in lines] == list(range(6)) and done < 5
+    assert_equal(folder, twin(federation, tmp_path / "twin", config, lines))
+
+
+def test_a_link_that_is_cut_for_20_seconds(federation: Federation, tmp_path: Path) -> None:
+    if not federation.network.namespaces:
+        pytest.skip("network namespaces cannot be made here, so there is no link to cut")
+    config = {**RUN, "strategy": "fedssg", "rounds": 12, "epochs": 5, "round-timeout": 5}
+    folder = federation.submit("cut-link", config)
+    federation.until(lambda: len(records(folder)) >= 2, "round 1")
+    federation.network.set_link("site-a", "down")
+    time.sleep(20)
+    federation.network.set_link("site-a", "up")
+    lines = federation.finished(folder)
+    without = [line for line in lines[1:] if "site-a" not in line["cohort"]]
+    assert without and all(any(one["id"] == "site-a" for one in line["dropped"]) for line in without[:1])
+    assert lines[-1]["cohort"] == list(SITES)
+    assert_equal(folder, twin(federation, tmp_path / "twin", config, lines))
