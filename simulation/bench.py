@@ -11,6 +11,7 @@ the processes of a run; the first round's time is counted from the start of the 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import statistics
@@ -66,7 +67,7 @@ def measure(how: str, options: Mapping[str, Any], rounds: int, workers: int) -> 
     assert process.stdout is not None
     assert process.stderr is not None
     complaints: list[str] = []
-    listener = threading.Thread(target=lambda lines: complaints.extend(lines), args=(process.stderr,), daemon=True)
+    listener = threading.Thread(target=complaints.extend, args=(process.stderr,), daemon=True)
     listener.start()
     ends, seconds = [], []
     with peak_memory(process.pid) as peak:
@@ -78,7 +79,7 @@ def measure(how: str, options: Mapping[str, Any], rounds: int, workers: int) -> 
     listener.join()
     if process.returncode or len(ends) < case["rounds"]:  # type: ignore[operator]
         raise RuntimeError(f"The case {case} ended after {len(ends)} rounds:\n{''.join(complaints[-20:])}")
-    own = [after - before for before, after in zip(ends, ends[1:], strict=False)]
+    own = [after - before for before, after in itertools.pairwise(ends)]
     counted = seconds[WARM_UP:-LAST] if seconds[0] is not None else own[WARM_UP - 1 : -LAST]
     return Measured(counted, ends[0] - began, peak.mb)
 

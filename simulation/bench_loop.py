@@ -64,7 +64,7 @@ def plain_rounds(config: Options, rounds: int) -> Iterator[float]:
 def train(model: nn.Module, x: torch.Tensor, y: torch.Tensor, config: Options) -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=config.lr)
     for _ in range(config.epochs):
-        for index in torch.randperm(len(y)).split(config.batch_size):
+        for index in torch.split(torch.randperm(len(y)), config.batch_size):
             optimizer.zero_grad()
-            F.cross_entropy(model(x[index]), y[index]).backward()
+            F.cross_entropy(model(x[index]), y[index]).backward()  # type: ignore[no-untyped-call]
             optimizer.step()

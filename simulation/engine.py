@@ -1,13 +1,12 @@
 """The ray engine: a Flower `Grid` whose nodes are clients of a simulation, run by a pool of Ray actors.
 
 One actor a core or GPU slot. Arrays that several messages share go into Ray's object store once, the clients with most samples go
-first, replies are handed on as they come. A worker that dies is replaced and its client tried once more; one whose client was given
+first, replies are handed on as they come; messages that take milliseconds travel several in a call. A worker that dies is replaced and its client tried once more; one whose client was given
 up (round timeout) is killed and replaced, so that nothing it left behind can hold up the next round.
 """
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import logging
 import os
@@ -23,7 +22,7 @@ from types import TracebackType
 from typing import Any
 from uuid import uuid4
 
-from flwr.app import Error, Message, MessageType, RecordDict
+from flwr.app import Error, Message, RecordDict
 from flwr.common.constant import SUPERLINK_NODE_ID, ErrorCode
 from flwr.serverapp import Grid
 from flwr.supercore.run import Run
@@ -31,29 +30,17 @@ from flwr.supercore.task_identity import TaskIdentity
 
 from fl_config.options import Scalar
 from fl_config.params import ConfigError
-from simulation.wire import Answer, Task, pack_arrays, pack_numbers, unpack_arrays, unpack_content
+from simulation.jobs import FIRST_NODE, Job, JobQueue
+from simulation.wire import Answer, pack_arrays, unpack_arrays, unpack_content
 from simulation.worker import RUN_ID, Worker
 
 log = logging.getLogger("fedloom")
-FIRST_NODE = 2  # Flower's own node is 1
 LONGEST_WAIT = 0.2  # seconds that a pull waits for a reply before it looks whether it should
-LARGEST_BATCH = 256  # queries in one call
-TRIES = 2
-FAILED_STARTS = 3  # workers dying in a row before they have started
+PATIENCE = 10.0  # seconds that a call of several messages may take, expected are BATCH_SECONDS
 START_TIMEOUT = 300.0  # seconds in which the first of the workers must be ready
+FAILED_STARTS = 3  # workers dying in a row before they have started
+TRIES = 2  # of a client whose worker dies
 OBJECT_STORE = 512 * 2**20  # bytes; used only as far as messages in flight need it
-
-
-@dataclass
-class Job:
-    """A message on its way: the records it shares with others (name -> number), how often a worker died of it."""
-
-    message: Message
-    shared: dict[str, int]
-    refs: dict[int, Any]
-    size: int
-    tries: int = 0
-    alone: bool = False  # was in a batch whose worker died: try it by itself
 
 
 @dataclass
@@ -63,6 +50,7 @@ class Call:
     ref: Any
     crew: Crew
     jobs: list[Job] = field(default_factory=list)
+    began: float = field(default_factory=time.monotonic)
 
 
 @dataclass(eq=False)
@@ -72,6 +60,7 @@ class Crew:
     actor: Any
     calls: deque[Call] = field(default_factory=deque)
     pid: int = 0  # known once it is ready
+    kinds: set[str] = field(default_factory=set)  # of messages that it has answered
 
 
 class RayGrid(Grid):
@@ -100,10 +89,10 @@ class RayGrid(Grid):
         self.folder = folder or str(Path(self._own_folder.name if self._own_folder else "") / "contexts")
         self.crews: list[Crew] = []
         self.jobs: dict[str, Job] = {}  # not answered yet, by message id
-        self.waiting: list[tuple[int, int, Job]] = []  # a heap, longest first
+        self.waiting = JobQueue()
         self.calls: dict[Any, Call] = {}
         self.replies: dict[str, Message] = {}  # not pulled yet
-        self.sizes: dict[int, int] = {}  # examples by node, from replies
+        self.sizes: dict[int, int] = {}  # examples by client, from replies
         self._numbers = itertools.count()
         self._failed_starts = 0
         self._told: set[str] = set()
@@ -184,7 +173,7 @@ class RayGrid(Grid):
         self._up.wait()
         for crew in self.crews:
             self.ray.kill(crew.actor)
-        self.crews, self.calls, self.jobs, self.waiting = [], {}, {}, []
+        self.crews, self.calls, self.jobs, self.waiting = [], {}, {}, JobQueue()
         if self._owns_ray:
             self.ray.shutdown()
             self._owns_ray = False
@@ -232,8 +221,10 @@ class RayGrid(Grid):
                     stored[key] = next(self._numbers), self.ray.put(pack_arrays(record))
                 number, ref = stored[key]
                 shared[name], refs[number] = number, ref
-            self.jobs[identity] = Job(message, shared, refs, self.sizes.get(message.metadata.dst_node_id, 0))
-            self._queue(self.jobs[identity])
+            job = Job(message, shared, refs, 0)
+            job.size = self.sizes.get(job.client, 0)
+            self.jobs[identity] = job
+            self.waiting.put(job)
             pushed.append(identity)
         self._deal()
         return pushed
@@ -262,43 +253,27 @@ class RayGrid(Grid):
 
     def abandon(self, message_ids: Iterable[str]) -> None:
         """Nobody waits for these any more: forget them, and replace the workers that are busy with them."""
-        given_up = {
-            identity for identity in message_ids if self.jobs.pop(identity, None) or self.replies.pop(identity, None)
-        }
-        if not given_up:
-            return
-        self.waiting = [entry for entry in self.waiting if entry[2].message.metadata.message_id in self.jobs]
-        heapq.heapify(self.waiting)
+        given_up = {identity for identity in message_ids if self.jobs.pop(identity, None)}
+        for identity in message_ids:
+            self.replies.pop(identity, None)
+        self.waiting.keep(self.jobs.keys())
         for crew in list(self.crews):
-            if any(job.message.metadata.message_id in given_up for call in crew.calls for job in call.jobs):
-                self.ray.kill(crew.actor)
+            if any(job.id in given_up for call in crew.calls for job in call.jobs):
                 self._dismiss(crew)
-                for call in crew.calls:
-                    self._queue(*(job for job in call.jobs if job.message.metadata.message_id in self.jobs))
+                self._take_back(crew.calls)
 
     # Dealing work and collecting answers
 
-    def _queue(self, *jobs: Job) -> None:
-        for job in jobs:
-            heapq.heappush(self.waiting, (-job.size, next(self._numbers), job))
-
     def _deal(self) -> None:
-        """Something to do for every ready worker; a second call in advance while there is plenty, so that none waits for the driver."""
+        """Work for every ready worker; a second call in advance while there is plenty, so that none waits for the driver."""
         for depth in (1, 2):
             for crew in self.crews:
                 if crew.pid and len(crew.calls) < depth and len(self.waiting) > (0 if depth == 1 else len(self.crews)):
-                    jobs = self._next_jobs()
+                    # A worker's first message of a kind comes alone: it loads data.
+                    jobs = self.waiting.take(crew.kinds, 1 + len(self.waiting) // (4 * len(self.crews)))
                     refs = {number: ref for job in jobs for number, ref in job.refs.items()}
-                    ref = crew.actor.answer.remote([_task(job) for job in jobs], list(refs), *refs.values())
-                    self._call(crew, ref, jobs)
-
-    def _next_jobs(self) -> list[Job]:
-        """The longest job; or, as queries are quick, a batch of them."""
-        share = min(LARGEST_BATCH, 1 + len(self.waiting) // (4 * len(self.crews)))
-        jobs = [heapq.heappop(self.waiting)[2]]
-        while self.waiting and len(jobs) < share and _is_quick(jobs[0]) and _is_quick(self.waiting[0][2]):
-            jobs.append(heapq.heappop(self.waiting)[2])
-        return jobs
+                    tasks = [job.task() for job in jobs]
+                    self._call(crew, crew.actor.answer.remote(tasks, list(refs), *refs.values()), jobs)
 
     def _call(self, crew: Crew, ref: Any, jobs: list[Job]) -> None:
         call = Call(ref, crew, jobs)
@@ -308,139 +283,122 @@ class RayGrid(Grid):
     def _collect(self, timeout: float) -> None:
         """Wait until a call has ended, and take in all that have."""
         self._deal()
-        if not any(crew.pid for crew in self.crews) and time.monotonic() - self._hired > START_TIMEOUT:
-            free = self.ray.available_resources()
-            raise ConfigError(
-                f"No worker could start within {START_TIMEOUT:g} s: the Ray cluster has {free.get('CPU', 0):g} free cores "
-                f"and {free.get('GPU', 0):g} free GPUs, others may be using it."
-            )
-        refs = list(self.calls)
-        ready, rest = self.ray.wait(refs, num_returns=1, timeout=timeout)
+        ready, rest = self.ray.wait(list(self.calls), num_returns=1, timeout=timeout)
         if ready and rest:
             ready += self.ray.wait(rest, num_returns=len(rest), timeout=0)[0]
         for ref in ready:
             if ref in self.calls:  # not swept away with a dead worker meanwhile
                 self._finish(self.calls[ref])
+        self._check_pool()
 
     def _finish(self, call: Call) -> None:
         from ray.exceptions import RayActorError, RayError, RayTaskError
 
+        crew = call.crew
         try:
             result = self.ray.get(call.ref)
         except RayTaskError as error:
             if not call.jobs:
-                raise ConfigError(
-                    f"A worker could not load the client app {self.client_app!r}: {error.cause}."
-                ) from None
+                name = self.client_app
+                raise ConfigError(f"A worker could not load the client app {name!r}: {error.cause}.") from None
             result = [Answer({}, {}, f"the worker failed: {error.cause}")] * len(call.jobs)
         except RayActorError as error:
-            self._bury(call.crew, error)
+            self._bury(crew, error)
             return
-        except RayError as error:  # the reply was lost on its way
+        except RayError as error:
             result = [Answer({}, {}, f"the reply was lost ({type(error).__name__})")] * len(call.jobs)
         del self.calls[call.ref]
-        call.crew.calls.remove(call)
-        if not call.jobs:
-            call.crew.pid, self._failed_starts = result, 0
-            self._deal()
-            return
+        crew.calls.remove(call)
+        if crew.calls:
+            crew.calls[0].began = time.monotonic()
+        if call.jobs:
+            crew.kinds.add(call.jobs[0].kind)
+        else:
+            crew.pid, self._failed_starts = result, 0
         self._deal()  # before unpacking, so that the worker goes on meanwhile
-        for job, answer in zip(call.jobs, result, strict=True):
+        for job, answer in zip(call.jobs, result if call.jobs else [], strict=True):
             self._reply(job, answer)
 
     def _reply(self, job: Job, answer: Answer) -> None:
-        metadata = job.message.metadata
-        if self.jobs.pop(metadata.message_id, None) is None:
+        if self.jobs.pop(job.id, None) is None:
             return  # given up before
         if answer.reason:
             if answer.place and answer.place not in self._told:
                 self._told.add(answer.place)
-                log.warning(
-                    "client %d raised an error (others that meet it are not shown again):\n%s",
-                    metadata.dst_node_id - FIRST_NODE,
-                    answer.traceback.rstrip(),
-                )
-            self.replies[metadata.message_id] = Message(
-                Error(code=ErrorCode.CLIENT_APP_RAISED_EXCEPTION, reason=answer.reason), reply_to=job.message
-            )
+                what = "client %d raised an error (others that meet it are not shown again):\n%s"
+                log.warning(what, job.client, answer.traceback.rstrip())
+            self._refuse(job, ErrorCode.CLIENT_APP_RAISED_EXCEPTION, answer.reason)
             return
         for _, numbers in answer.numbers.values():
             if "num-examples" in numbers:
-                self.sizes[metadata.dst_node_id] = int(numbers["num-examples"])
-        content = unpack_content(
-            answer.numbers, {name: unpack_arrays(packed) for name, packed in answer.arrays.items()}
-        )
-        self.replies[metadata.message_id] = Message(content, reply_to=job.message)
+                self.sizes[job.client] = int(numbers["num-examples"])
+        self.waiting.learn(job, answer)
+        arrays = {name: unpack_arrays(packed) for name, packed in answer.arrays.items()}
+        self.replies[job.id] = Message(unpack_content(answer.numbers, arrays), reply_to=job.message)
+
+    def _refuse(self, job: Job, code: int, reason: str) -> None:
+        self.jobs.pop(job.id, None)
+        self.replies[job.id] = Message(Error(code=code, reason=reason), reply_to=job.message)
 
     # Faults
 
+    def _check_pool(self) -> None:
+        """A pool that cannot start is an error; a batch that takes far too long is taken apart, as one of it seems to hang."""
+        now = time.monotonic()
+        if not any(crew.pid for crew in self.crews) and now - self._hired > START_TIMEOUT:
+            free = self.ray.available_resources()
+            raise ConfigError(
+                f"No worker could start within {START_TIMEOUT:g} s: the Ray cluster has {free.get('CPU', 0):g} free cores "
+                f"and {free.get('GPU', 0):g} free GPUs, others may be using it."
+            )
+        for crew in list(self.crews):
+            if crew.calls and len(crew.calls[0].jobs) > 1 and now - crew.calls[0].began > PATIENCE:
+                self._dismiss(crew)
+                self._take_back(crew.calls)
+
     def _dismiss(self, crew: Crew) -> None:
-        """Take a worker out of the pool and hire another."""
+        """End a worker, if it has not ended by itself, and hire another."""
+        self.ray.kill(crew.actor)
         self.crews.remove(crew)
         for call in crew.calls:
             self.calls.pop(call.ref, None)
         self._hire()
 
     def _bury(self, crew: Crew, error: BaseException) -> None:
-        """A worker has died: take what it had finished, charge the client it was busy with, and give the rest back."""
+        """A worker has died: take what it had finished, charge the client it was busy with, give the rest back."""
         from ray.exceptions import RayError
 
-        calls = list(crew.calls)
         self._dismiss(crew)
         if not crew.pid:
             self._failed_starts += 1
             if self._failed_starts >= FAILED_STARTS:
-                raise ConfigError(
-                    f"{FAILED_STARTS} workers in a row died as they started; the last: {_first_line(error)}."
-                )
-        running = True
-        for call in calls:
+                why = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+                raise ConfigError(f"{FAILED_STARTS} workers in a row died as they started; the last: {why}.")
+        left = list(crew.calls)
+        while left:
             try:
-                for job, answer in zip(
-                    call.jobs, self.ray.get(call.ref, timeout=1.0) if call.jobs else [], strict=True
-                ):
-                    self._reply(job, answer)
+                answers = self.ray.get(left[0].ref, timeout=1.0)
             except RayError:
-                self._take_back([job for job in call.jobs if job.message.metadata.message_id in self.jobs], running)
-                running = False
-        self._deal()
+                break
+            call = left.pop(0)
+            for job, answer in zip(call.jobs, answers if call.jobs else [], strict=True):
+                self._reply(job, answer)
+        if left and len(left[0].jobs) == 1:
+            self._charge(left[0].jobs[0])
+        self._take_back(left)
 
-    def _take_back(self, jobs: list[Job], running: bool) -> None:
-        for job in jobs:
-            client = job.message.metadata.dst_node_id - FIRST_NODE
-            job.tries += running and len(jobs) == 1
-            job.alone = job.alone or len(jobs) > 1
-            if job.tries >= TRIES:
-                reason = f"the worker process died {TRIES} times while it ran this client"
-                del self.jobs[job.message.metadata.message_id]
-                self.replies[job.message.metadata.message_id] = Message(
-                    Error(code=ErrorCode.CLIENT_APP_CRASHED, reason=reason), reply_to=job.message
-                )
-                continue
-            if running and len(jobs) == 1:
-                log.warning(
-                    "a worker process died while it ran client %d; the client is tried once more on another", client
-                )
-            self._queue(job)
+    def _charge(self, job: Job) -> None:
+        job.deaths += 1
+        if job.deaths < TRIES:
+            log.warning("a worker process died while it ran client %d; it is tried once more on another", job.client)
+        elif job.id in self.jobs:
+            reason = f"the worker process died {TRIES} times while it ran this client"
+            self._refuse(job, ErrorCode.CLIENT_APP_CRASHED, reason)
 
-
-def _is_quick(job: Job) -> bool:
-    return job.message.metadata.message_type.split(".")[0] == MessageType.QUERY and not job.alone
-
-
-def _task(job: Job) -> Task:
-    metadata = job.message.metadata
-    numbers = pack_numbers(job.message.content)
-    return Task(
-        metadata.message_id,
-        metadata.dst_node_id,
-        metadata.dst_node_id - FIRST_NODE,
-        metadata.message_type,
-        metadata.group_id,
-        numbers,
-        job.shared,
-    )
-
-
-def _first_line(error: BaseException) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    def _take_back(self, calls: Iterable[Call]) -> None:
+        """Deal these again, those of a batch one by one."""
+        for call in calls:
+            for job in call.jobs:
+                job.alone = job.alone or len(call.jobs) > 1
+                if job.id in self.jobs:
+                    self.waiting.put(job)

@@ -36,6 +36,7 @@ class Answer:
     reason: str = ""
     place: str = ""  # the kind of error and the line that raised it: the same for every client that meets it
     traceback: str = ""
+    seconds: float = 0.0
 
 
 def pack_arrays(record: ArrayRecord) -> PackedArrays:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import time
 import traceback
 from pathlib import Path
 from typing import Any
@@ -79,10 +80,11 @@ class Worker:
         return [self._answer(task) for task in tasks]
 
     def _answer(self, task: Task) -> Answer:
+        began = time.perf_counter()
         try:
             content = self._call(task)
             arrays = {name: pack_arrays(record) for name, record in content.array_records.items()}
-            return Answer(pack_numbers(content), arrays)
+            return Answer(pack_numbers(content), arrays, seconds=time.perf_counter() - began)
         except (Exception, SystemExit) as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{type(error).__name__} at {last.filename}:{last.lineno}"

@@ -13,7 +13,8 @@ from flwr.app import ConfigRecord, Message, MessageType, RecordDict
 
 from fl_config.params import ConfigError
 from fl_strategies.exchange import exchange
-from simulation.engine import FIRST_NODE, Crew, Job, RayGrid
+from simulation.engine import Crew, RayGrid
+from simulation.jobs import FIRST_NODE, Job
 
 sys.path.append(str(Path(__file__).parent))  # workers find obedient_app where this process does
 pytestmark = pytest.mark.timeout(180)
@@ -49,16 +50,21 @@ def dealt(grid: RayGrid, monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
 def test_longest_clients_are_dealt_first_and_every_worker_has_some(
     grid: RayGrid, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    list(
-        exchange(grid, orders(40, MessageType.QUERY), 60, threading.Event())
-    )  # client n says that it has 10 + n examples
+    list(exchange(grid, orders(40, MessageType.QUERY), 60, threading.Event()))  # client n tells of 10 + n examples
     while not all(crew.pid for crew in grid.crews):
         list(exchange(grid, orders(2), 60, threading.Event()))
     calls = dealt(grid, monkeypatch)
     seen = facts(list(exchange(grid, orders(40, seconds=0.01), 60, threading.Event())))
     assert sorted(seen) == list(range(40))
-    assert calls == [[number] for number in reversed(range(40))]
+    assert [client for call in calls for client in call] == list(reversed(range(40)))
     assert len({each["pid"] for each in seen.values()}) == 2
+
+
+def test_slow_messages_travel_alone(grid: RayGrid, monkeypatch: pytest.MonkeyPatch) -> None:
+    list(exchange(grid, orders(8, seconds=0.1), 60, threading.Event()))
+    calls = dealt(grid, monkeypatch)
+    list(exchange(grid, orders(16, seconds=0.1), 60, threading.Event()))
+    assert [len(call) for call in calls] == [1] * 16
 
 
 def test_many_queries_travel_in_few_calls(grid: RayGrid, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,8 @@ from flwr.common.constant import ErrorCode
 
 from fl_config.params import ConfigError
 from fl_strategies.exchange import RunStopped, exchange
-from simulation.engine import FIRST_NODE, RayGrid
+from simulation.engine import RayGrid
+from simulation.jobs import FIRST_NODE
 
 sys.path.append(str(Path(__file__).parent))  # workers find obedient_app where this process does
 pytestmark = pytest.mark.timeout(120)
@@ -134,6 +135,17 @@ def test_a_client_that_never_ends_meets_the_timeout_and_frees_its_worker(grid: R
     while sum(alive(pid) for pid in before) > 1 and time.monotonic() < deadline:
         time.sleep(0.1)
     assert sum(alive(pid) for pid in before) == 1, "the worker of the hanging client must be gone, the other one stays"
+
+
+def test_a_hanging_client_does_not_keep_those_that_travel_with_it(
+    grid: RayGrid, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("simulation.engine.PATIENCE", 1.0)
+    full_pool(grid)
+    for _ in range(8):
+        list(grid.send_and_receive(orders(8, MessageType.QUERY)))  # learn that queries are quick
+    replies = list(exchange(grid, orders(8, MessageType.QUERY, hang=1), 15.0, threading.Event()))
+    assert set(answered(replies)) == {0, 2, 3, 4, 5, 6, 7}
 
 
 def test_a_stopped_run_leaves_nothing_behind_in_the_grid(grid: RayGrid) -> None:
