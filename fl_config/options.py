@@ -103,6 +103,14 @@ class Options(BaseModel):
     min_replies: int = Field(
         1, ge=1, description="fewest usable replies that a round needs; with fewer the model stays as it is"
     )
+    over_sample: float = Field(
+        0.0,
+        ge=0,
+        description="share of clients asked beyond the round's own, in case some are slow; the first replies win and the rest are not used, so bits then depend on timing",
+    )
+    max_update_norm: float = Field(
+        0.0, ge=0, description="a client's model update of a larger norm is scaled down to it; 0 is no limit"
+    )
     init: str = Field("", description="a .safetensors file to start from instead of a random model")
     out: str = Field("", description="the run folder; empty is runs/<time>-<strategy>")
     state_folder: str = Field("", description="where simulated clients keep what they remember; empty is <out>/state")

@@ -93,6 +93,8 @@ class Server:
             lr_decay=config.lr_decay,
             min_replies=config.min_replies,
             min_clients=config.clients,
+            over_sample=config.over_sample,
+            max_update_norm=config.max_update_norm,
             round_timeout=config.round_timeout,
             wait=config.wait,
             eval_every=config.eval_every,

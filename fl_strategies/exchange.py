@@ -16,9 +16,13 @@ class RunStopped(Exception):
     """The run was asked to stop (Ctrl-C); what is finished is kept."""
 
 
-def exchange(grid: Grid, messages: Iterable[Message], timeout: float, stop: threading.Event) -> Iterator[Message]:
+def exchange(
+    grid: Grid, messages: Iterable[Message], timeout: float, stop: threading.Event, enough: int | None = None
+) -> Iterator[Message]:
     """Push, then pull with pauses that grow while nothing comes and shrink again when something does.
 
+    With `enough` replies that are no errors the others are given up. A late reply is never seen again: only these messages are
+    asked for.
     A grid that waits for replies by itself is not paused for again, and one that can `abandon` messages is told those given up.
     """
     sent = list(messages)
@@ -39,7 +43,11 @@ def exchange(grid: Grid, messages: Iterable[Message], timeout: float, stop: thre
                 if reply.has_error():
                     # What Flower itself says about a node that is gone comes in the server's own name.
                     reply.metadata.__dict__["_src_node_id"] = asked[reply.metadata.reply_to_message_id]
+                elif enough is not None:
+                    enough -= 1
                 yield reply
+                if enough == 0:
+                    return
             if replies:
                 pause = FIRST_PAUSE
                 continue

@@ -65,8 +65,17 @@ class Membership:
                 f"{self.min_clients} clients are needed, but only {len(self.online)} can take part: {reasons}."
             )
 
-    def refresh(self, grid: Grid) -> None:
-        """Learn who came and who went since the last round."""
+    def refresh(self, grid: Grid, needed: int = 0) -> None:
+        """Learn who came and who went since the last round; wait for those needed, as a round waits for replies."""
+        deadline = time.monotonic() + self.timeout
+        self._look(grid)
+        while len(self.online) < needed and time.monotonic() < deadline:
+            if self.stop.is_set():
+                raise RunStopped
+            self.stop.wait(PAUSE)
+            self._look(grid)
+
+    def _look(self, grid: Grid) -> None:
         present = set(grid.get_node_ids())
         self.refused = {
             node: reason for node, reason in self.refused.items() if node in present

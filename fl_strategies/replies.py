@@ -70,6 +70,16 @@ def check_round(message: Message, round: int) -> None:
         raise BadReply(f"it answers round {message.metadata.group_id or 'none'}, not round {round}")
 
 
+def limit_update(reply: ClientReply, omega: Vector, largest: float) -> bool:
+    """Scale theta_i - omega down to the norm `largest`; says whether it was longer. What comes beside the model stays as it is."""
+    update = reply.vector.astype(np.float64) - omega
+    norm = float(np.linalg.norm(update))
+    if norm <= largest:
+        return False
+    reply.vector = (omega + update * (largest / norm)).astype(np.float32)
+    return True
+
+
 def read_arrays(message: Message, key: str, layout: Layout) -> tuple[Arrays, int]:
     """One record of arrays, checked against what the layout shares, and its bytes."""
     if message.has_error():

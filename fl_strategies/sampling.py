@@ -6,6 +6,7 @@ bernoulli  every client independently with probability `fraction`, drawn again w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from fl_config.seeds import rng
@@ -26,3 +27,15 @@ def sample_cohort(
                 return chosen
     count = min(len(ids), max(1, int(fraction * len(ids) + 1e-9)))
     return [ids[i] for i in sorted(generator.choice(len(ids), size=count, replace=False))]
+
+
+def spare_clients(
+    clients: Iterable[ClientId], cohort: list[ClientId], share: float, seed: int, round: int
+) -> list[ClientId]:
+    """ceil(share |cohort|) clients more, as far as there are any, asked in case some of the cohort are slow."""
+    rest = sorted(set(clients) - set(cohort), key=client_order)
+    count = min(len(rest), math.ceil(share * len(cohort) - 1e-9))
+    if not count:
+        return []
+    chosen = rng(seed, "spare clients", round).choice(len(rest), size=count, replace=False)
+    return [rest[i] for i in sorted(chosen)]

@@ -30,9 +30,9 @@ from fl_strategies.membership import Membership
 from fl_strategies.personal_scores import personal_record
 from fl_strategies.recipes import Recipe, flat_parameters, parameters, parse
 from fl_strategies.records import Observer, Record, plain
-from fl_strategies.replies import BadReply, ClientReply, check_round, read_reply
+from fl_strategies.replies import BadReply, ClientReply, check_round, limit_update, read_reply
 from fl_strategies.run_state import RunState
-from fl_strategies.sampling import sample_cohort
+from fl_strategies.sampling import sample_cohort, spare_clients
 from fl_strategies.server_side import ServerSide
 from fl_strategies.server_update.base import RoundSettings
 from fl_strategies.weave import Weave
@@ -48,6 +48,8 @@ class ComposedStrategy(Strategy):
     fraction_train   share of the clients in a round; sampler "fixed" or "bernoulli"
     local            how clients train (learning rate and so on); `lr_decay` multiplies the rate after each round
     min_replies      fewest usable replies a round needs; with fewer the model stays as it is
+    over_sample      share of clients asked beyond the cohort; the first replies win
+    max_update_norm  a client's update of a larger norm is scaled down to it; 0 is no limit
     min_clients      how many clients to wait for before round 1, for at most `wait` seconds
     expects          what clients must answer to the query, such as num-classes; who answers otherwise is refused by name
     side             the server's own model and unlabelled target data, for methods that learn on it
@@ -67,6 +69,8 @@ class ComposedStrategy(Strategy):
         lr_decay: float = 1.0,
         min_replies: int = 1,
         min_clients: int = 1,
+        over_sample: float = 0.0,
+        max_update_norm: float = 0.0,
         round_timeout: float = 3600.0,
         wait: float = 60.0,
         eval_every: int = 1,
@@ -85,6 +89,7 @@ class ComposedStrategy(Strategy):
         self.fraction, self.sampler, self.seed = fraction_train, sampler, seed
         self.local, self.lr_decay = local or LocalSettings(seed=seed), lr_decay
         self.min_replies, self.round_timeout, self.eval_every = min_replies, round_timeout, eval_every
+        self.over_sample, self.max_update_norm = over_sample, max_update_norm
         self.observers, self.save, self.stop = list(observers), save, stop or threading.Event()
         self.personal_epochs = personal_epochs
         self.topology = self.recipe.topology_of(self.parameters)
@@ -96,6 +101,7 @@ class ComposedStrategy(Strategy):
         self._saved_acked: dict[ClientId, int] = dict(state.acked) if state else {}
         self._record: Record = {}
         self._sent: dict[int, ClientId] = {}
+        self._enough = 0  # replies that end a round
 
     # Flower's interface
 
@@ -141,7 +147,7 @@ class ComposedStrategy(Strategy):
             with self._timed("sample"):
                 messages = list(self.configure_train(round, arrays, train_config or ConfigRecord(), grid))
             with self._timed("train"):
-                replies = list(self._replies(grid, messages, round))
+                replies = list(self._replies(grid, messages, round, self._enough))
             with self._timed("aggregate"):
                 aggregated, metrics = self.aggregate_train(round, replies)
             del replies
@@ -164,10 +170,13 @@ class ComposedStrategy(Strategy):
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        self.members.refresh(grid)
+        self.members.refresh(grid, self.min_replies)
         self._prepare_clients(grid)
         state, settings = self._state, self._settings(server_round)
         cohort = sample_cohort(self.members.online, self.fraction, self.seed, server_round, self.sampler)
+        self._enough = len(cohort)
+        spare = spare_clients(self.members.online, cohort, self.over_sample, self.seed, server_round)
+        cohort = sorted([*cohort, *spare], key=client_order)
         extra = self.weave.broadcast(state)
         record = to_record(extra) if extra else None
         shared = {**self._client_settings(server_round), **dict(config), "server-round": server_round}
@@ -327,8 +336,9 @@ class ComposedStrategy(Strategy):
         local = asdict(replace(self.local, lr=settings.lr, initial_lr=settings.initial_lr))
         return {key.replace("_", "-"): value for key, value in local.items()}
 
-    def _replies(self, grid: Grid, messages: list[Message], round: int) -> Iterable[Message]:
-        for done, reply in enumerate(exchange(grid, messages, self.round_timeout, self.stop), start=1):
+    def _replies(self, grid: Grid, messages: list[Message], round: int, enough: int | None = None) -> Iterable[Message]:
+        came = exchange(grid, messages, self.round_timeout, self.stop, enough)
+        for done, reply in enumerate(came, start=1):
             self._tell("replied", round, done, len(messages))
             yield reply
 
@@ -337,7 +347,9 @@ class ComposedStrategy(Strategy):
         missing = dict(self._sent)
         refused: dict[ClientId, str] = {}
         sent = self._layout_of.unpack(self._state.omega, self._state.buffers)
+        trained = 0
         for message in replies:
+            trained += not message.has_error()
             client = missing.pop(message.metadata.src_node_id, None)
             if client is None:
                 log.warning(
@@ -352,7 +364,12 @@ class ComposedStrategy(Strategy):
                 usable.append(read_reply(message, client, self._layout_of, self.weave.uploads(), sent, groups))
             except BadReply as problem:
                 refused[client] = str(problem)
-        refused |= {client: f"no reply within {self.round_timeout:g} s" for client in missing.values()}
+        slow = "enough others were faster" if trained >= self._enough else f"no reply within {self.round_timeout:g} s"
+        refused |= dict.fromkeys(missing.values(), slow)
+        if self.max_update_norm:
+            omega = self._state.omega
+            clipped = [reply.client for reply in usable if limit_update(reply, omega, self.max_update_norm)]
+            self._record["clipped"] = sorted(clipped, key=client_order)
         for client, reason in refused.items():
             log.warning("round %d: client %s is left out: %s", round, client, reason)
             self._tell("dropped", round, client, reason)
