@@ -31,6 +31,7 @@ from flwr.supercore.task_identity import TaskIdentity
 from fl_config.options import Scalar
 from fl_config.params import ConfigError
 from simulation.jobs import FIRST_NODE, Job, JobQueue
+from simulation.ray_start import checked_workers, start_ray
 from simulation.wire import Answer, pack_arrays, unpack_arrays, unpack_content
 from simulation.worker import RUN_ID, Worker
 
@@ -40,7 +41,6 @@ PATIENCE = 10.0  # seconds that a call of several messages may take, expected ar
 START_TIMEOUT = 300.0  # seconds in which the first of the workers must be ready
 FAILED_STARTS = 3  # workers dying in a row before they have started
 TRIES = 2  # of a client whose worker dies
-OBJECT_STORE = 512 * 2**20  # bytes; used only as far as messages in flight need it
 
 
 @dataclass
@@ -106,15 +106,13 @@ class RayGrid(Grid):
 
     def _start(self) -> None:
         try:
-            os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
             import ray
 
-            logging.getLogger("ray").setLevel(logging.ERROR)
             self.ray: Any = ray
             if not ray.is_initialized():
-                self._init_ray()
-            self.workers = self._checked_workers()
+                self._owns_ray = True
+                start_ray(self.address, self.workers or os.cpu_count() or 1)
+            self.workers = checked_workers(self.workers, self.gpus_per_client, self.clients)
             options = {"num_cpus": 1, "num_gpus": self.gpus_per_client, "max_restarts": 0, "max_task_retries": 0}
             self.worker_class = ray.remote(Worker).options(**options)
             for _ in range(self.workers):
@@ -124,37 +122,6 @@ class RayGrid(Grid):
         finally:
             self._up.set()
         self._ending.wait()  # Ray's processes end with the thread that started them
-
-    def _init_ray(self) -> None:
-        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error", "configure_logging": False}
-        if self.address:
-            try:
-                self.ray.init(address=self.address, **quiet)
-            except (ConnectionError, ValueError, RuntimeError) as error:
-                raise ConfigError(
-                    f"No Ray cluster answers at {self.address!r} ({error}): give --ray-address the address that `ray start --head` printed."
-                ) from None
-        else:
-            cores = self.workers or os.cpu_count() or 1
-            self.ray.init(num_cpus=cores, include_dashboard=False, object_store_memory=OBJECT_STORE, **quiet)
-        self._owns_ray = True
-
-    def _checked_workers(self) -> int:
-        """How many workers there will be; more than the machines have room for would wait for ever."""
-        have = self.ray.cluster_resources()
-        room = int(have.get("CPU", 0))
-        if self.gpus_per_client:
-            gpus = have.get("GPU", 0.0)
-            room = min(room, int(gpus / self.gpus_per_client + 1e-9))
-            if not room:
-                raise ConfigError(
-                    f"--gpus-per-client is {self.gpus_per_client:g}, but there are {gpus:g} GPUs: lower it, or 0 to train without."
-                )
-        if self.workers > room:
-            raise ConfigError(
-                f"--workers is {self.workers}, but there is room for {room} (cores, and GPUs where --gpus-per-client is given)."
-            )
-        return self.workers or max(1, min(room, self.clients))
 
     def _hire(self) -> None:
         actor: Any = self.worker_class.remote(self.client_app, self.clients, self.run_config, self.folder, sys.path)

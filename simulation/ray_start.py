@@ -1,0 +1,72 @@
+"""Starting Ray for a simulation, or joining a running cluster, and counting the workers that there is room for."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from fl_config.params import ConfigError
+
+OBJECT_STORE = 512 * 2**20  # bytes; taken only as far as messages in flight need it
+# Processes of a Ray head that a simulation on one machine has no use for (autoscaler, dashboard, forwarding of logs). Each takes
+# about a second of a core to start, which on two cores is a good part of the time to the first round.
+UNUSED = ("start_monitor", "start_api_server", "start_log_monitor")
+
+
+def start_ray(address: str, cores: int) -> None:
+    """Join the cluster at `address`, or start one of this many cores here."""
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    import ray
+
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error", "configure_logging": False}
+    if not address:
+        with _lean():
+            ray.init(num_cpus=cores, include_dashboard=False, object_store_memory=OBJECT_STORE, **quiet)
+        return
+    try:
+        ray.init(address=address, **quiet)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise ConfigError(
+            f"No Ray cluster answers at {address!r} ({error}): "
+            "give --ray-address the address that `ray start --head` printed."
+        ) from None
+
+
+@contextlib.contextmanager
+def _lean() -> Iterator[None]:
+    """Ray has no public switch for these; where a version lacks such a method, it simply starts whatever it wants."""
+    from ray._private.node import Node
+
+    kept = {name: getattr(Node, name) for name in UNUSED if hasattr(Node, name)}
+    for name in kept:
+        setattr(Node, name, lambda self, *_, **__: None)
+    try:
+        yield
+    finally:
+        for name, method in kept.items():
+            setattr(Node, name, method)
+
+
+def checked_workers(wanted: int, gpus_per_client: float, clients: int) -> int:
+    """How many workers there will be, 0 for as many as there is room for; more than that would wait for ever."""
+    import ray
+
+    have: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
+    room = int(have.get("CPU", 0))
+    if gpus_per_client:
+        gpus = have.get("GPU", 0.0)
+        room = min(room, int(gpus / gpus_per_client + 1e-9))
+        if not room:
+            raise ConfigError(
+                f"--gpus-per-client is {gpus_per_client:g}, but there are {gpus:g} GPUs: lower it, or 0 to train without."
+            )
+    if wanted > room:
+        raise ConfigError(
+            f"--workers is {wanted}, but there is room for {room} (cores, and GPUs where --gpus-per-client is given)."
+        )
+    return wanted or max(1, min(room, clients))
