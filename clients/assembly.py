@@ -8,12 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clients.client import LocalClient
 from clients.device import choose_device
+from clients.secure_sum import host_secret
 from clients.state import FolderMemory, Memory, RecordMemory
 from clients.training import LocalSettings
 from fl_config.options import Options
@@ -126,7 +128,8 @@ def simulated_client(config: Options, client: int, *, projection: int, held_out:
     """Client number `client` of a partitioned public data set."""
     dataset = load(config.dataset)
     train, held = samples_of(Division.of(config), client, held_out, config.device)
-    memory: Memory = FolderMemory(Path(config.state_folder), client) if config.state_folder else RecordMemory(state)
+    folder = Path(config.state_folder) if config.state_folder else None
+    memory: Memory = FolderMemory(folder, client) if folder else RecordMemory(state)
     spec = model_spec(config, dataset, projection)
     return LocalClient(
         flat_model(spec, config.device),
@@ -137,6 +140,7 @@ def simulated_client(config: Options, client: int, *, projection: int, held_out:
         memory=memory,
         settings=local_settings(config),
         initial=functools.partial(initial_state, spec),
+        secret=functools.partial(host_secret, folder / f"{client}.secret") if folder else None,
     )
 
 
@@ -156,7 +160,8 @@ def hosted_client(
     train, held = held_out_split(everything, dataset.y_train, held_out, config.seed, name)
     where = choose_device(config.device)
     samples = [Samples(dataset.x_train, dataset.y_train, dataset, where, indices) for indices in (train, held)]
-    memory: Memory = FolderMemory(Path(str(node["state"])) / run, name) if "state" in node else RecordMemory(state)
+    folder = Path(str(node["state"])) if "state" in node else None
+    memory: Memory = FolderMemory(folder / run, name) if folder else RecordMemory(state)
     spec = model_spec(config, dataset, projection)
     return LocalClient(
         flat_model(spec, config.device),
@@ -167,4 +172,5 @@ def hosted_client(
         memory=memory,
         settings=local_settings(config),
         initial=functools.partial(initial_state, spec),
+        secret=functools.partial(host_secret, folder / f"{quote(name, safe='')}.secret") if folder else None,
     )

@@ -19,7 +19,7 @@ from flwr.client import NumPyClient
 from numpy.typing import NDArray
 from torch import nn
 
-from clients import personal
+from clients import personal, secure_sum
 from clients.discrepancy import discrepancy
 from clients.effective_steps import effective_steps
 from clients.objectives import build_objectives, build_optimizer
@@ -34,6 +34,7 @@ from fl_models.flat import FlatModel, buffers, load_buffers, shapes, state_to_ve
 ARRAYS, CONFIG, EXTRA, METRICS = "arrays", "config", "extra", "metrics"
 HEAD = "head-"  # and the number of a cluster: the record of that cluster's part of the model
 METHOD = "fedloom"  # key of our JSON in the configuration record
+SECURE_SUM = "secure_sum"  # key in it of a query that takes part in a secure sum
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -81,7 +82,7 @@ class LocalClient(NumPyClient):
     """One client and its data. `model` may be any nn.Module; ours know their body and head, others are wrapped.
 
     `initial` makes the run's seeded initial model, for servers that do not send it (FedCUAU's first stage); without it the model is
-    taken as it was given.
+    taken as it was given. `secret` gives the host's secret, for secure sums.
     """
 
     def __init__(
@@ -95,6 +96,7 @@ class LocalClient(NumPyClient):
         memory: Memory | None = None,
         settings: LocalSettings | None = None,
         initial: Callable[[], Mapping[str, NDArray[Any]]] | None = None,
+        secret: Callable[[], bytes] | None = None,
     ) -> None:
         if data.y is None:
             raise ConfigError(f"Client {client_id} has no labels to train on.")
@@ -106,6 +108,7 @@ class LocalClient(NumPyClient):
         self.memory = RecordMemory() if memory is None else memory
         self.settings = settings or LocalSettings()
         self.initial = initial
+        self.secret = secret
         self.counts = torch.bincount(data.y, minlength=num_classes).cpu().numpy()
 
     @classmethod
@@ -148,6 +151,8 @@ class LocalClient(NumPyClient):
     def get_properties(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to the query before round 1: who, how many, and the scalars the recipe asks for; never a histogram."""
         method = json.loads(str(config.get(METHOD, "{}")))
+        if SECURE_SUM in method:
+            return self._masked_counts(**method[SECURE_SUM])
         known: dict[str, Any] = {
             "client-id": self.client_id,
             "num-examples": len(self.data),
@@ -162,6 +167,16 @@ class LocalClient(NumPyClient):
                 raise ConfigError(f"The server asks for {name!r}, which this client does not answer.")
             known[name] = discrepancy(self.counts, **arguments)
         return known
+
+    def _masked_counts(self, session: str, keys: Sequence[str] = ()) -> dict[str, Any]:
+        """The part of a secure sum that may leave: first a public key, then the class counts under masks."""
+        if self.secret is None:
+            raise ConfigError(
+                f"Client {self.client_id} has no folder to keep the secret of a secure sum in: give it a state folder."
+            )
+        if not keys:
+            return {"public-key": secure_sum.public_key(self.secret(), session)}
+        return {"masked": secure_sum.masked(self.counts, self.secret(), session, [bytes.fromhex(k) for k in keys])}
 
     def get_parameters(self, config: Mapping[str, Any]) -> list[NDArray[Any]]:
         return list(self._state_arrays().values())

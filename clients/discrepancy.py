@@ -20,6 +20,7 @@ from fl_config.params import ConfigError
 Metric = Literal["kl", "l1", "l2", "cosine"]
 Distribution = NDArray[np.float64]
 
+GLOBAL = "global"  # the target that is the clients' joint distribution
 UNITY_TOLERANCE = 1e-4  # a target typed by hand with four digits still counts as a distribution
 
 
@@ -43,11 +44,8 @@ def target_distribution(text: str) -> Distribution | None:
     """What a target given as an option means: `uniform` is None, a comma list is the probability of each class."""
     if text == "uniform":
         return None
-    if text == "global":
-        raise ConfigError(
-            "Disco's target 'global' needs the class counts of all clients through a deployment's secure sum, which is "
-            "not available in this run: give 'uniform' or the class probabilities as a comma list."
-        )
+    if text == GLOBAL:
+        raise ConfigError("The target 'global' is known only after a secure sum over the clients' class counts.")
     try:
         given = [float(part) for part in text.split(",")]
     except ValueError:

@@ -1,8 +1,9 @@
 """Flower's supernode with less waiting: `python -m deploy.supernode` takes the flags of `flower-supernode`.
 
-Two things make an idle round of the plain supernode slow, and neither is an option there. It asks for work every 3 s; here it asks
+A supernode that is killed and started again is refused for as long as its former life counts as connected, a minute, and gives up;
+here it is missed after 20 s, and tries until it is let in. Two things make an idle round of the plain supernode slow, and neither is an option there. It asks for work every 3 s; here it asks
 a few times a second while there is work, and every second otherwise. And it starts a new Python for every message, which imports torch each time; here each message is a fork of a
-process that has imported everything already. Both reach into flwr 1.39, the only line that is supported: tests/deploy measures it.
+process that has imported everything already. All this reaches into flwr 1.39, the only line that is supported: tests/deploy measures it.
 """
 
 from __future__ import annotations
@@ -15,12 +16,19 @@ import time
 from multiprocessing import forkserver
 from typing import Any
 
+import grpc
+from flwr.proto.fleet_pb2_grpc import FleetStub
 from flwr.supercore.superexec.executor import LaunchResult, SubprocessExecutor
 from flwr.supercore.superexec.executor.types import ExecutionSpec
 
 SOONEST, LATEST, SLOWING = 0.1, 1.0, 0.1  # pauses in seconds; a tenth of the time since the last work, within limits
 FLOWERS_PAUSE = 3  # how long the plain supernode waits when there is no message
 TASK_POLL = 0.1
+HEARTBEAT = (
+    10  # seconds between signs of life, the shortest that Flower allows; after two of them a node counts as gone
+)
+STILL_CONNECTED = "2004"  # Flower's error code: this key is connected already
+RETURN_PATIENCE = 90.0  # seconds to wait for a former life to end
 PRELOADED = ["client_app", "flwr.supernode.runtime.run_clientapp"]
 SUPEREXEC = "--superexec"  # our own first argument: be the process that starts clients' apps
 
@@ -60,6 +68,25 @@ class Pauses:
         time.sleep(min(seconds, max(SOONEST, min(LATEST, SLOWING * (time.monotonic() - self.worked)))))
 
 
+def patient_stub(channel: Any) -> FleetStub:
+    """Flower's connection to the server, which waits to be let in where this key still counts as connected."""
+    stub = FleetStub(channel)
+    activate = stub.ActivateNode
+
+    def when_free(*arguments: Any, **options: Any) -> Any:
+        deadline = time.monotonic() + RETURN_PATIENCE
+        while True:
+            try:
+                return activate(*arguments, **options)
+            except grpc.RpcError as refusal:
+                if STILL_CONNECTED not in str(refusal) or time.monotonic() > deadline:
+                    raise
+            time.sleep(1)
+
+    setattr(stub, "ActivateNode", when_free)  # noqa: B010 (a field of the stub's own)
+    return stub
+
+
 def answer_one(address: str, token: str, parent: int) -> None:
     """One message: fetch it from the supernode, run the client's app, leave the reply there."""
     from flwr.supernode.runtime.run_clientapp import run_clientapp
@@ -76,12 +103,21 @@ def run_superexec(address: str, parent: int) -> None:
 
 
 def run_supernode(arguments: list[str]) -> None:
+    from flwr.client.grpc_rere_client import connection
+    from flwr.supercore import heartbeat
     from flwr.supernode import start_client_internal as loop
     from flwr.supernode.cli import flower_supernode
 
+    for module, name, value in (
+        (loop, "time", Pauses()),
+        (connection, "FleetStub", patient_stub),
+        (connection, "HEARTBEAT_DEFAULT_INTERVAL", HEARTBEAT),
+        (heartbeat, "HEARTBEAT_DEFAULT_INTERVAL", HEARTBEAT),
+    ):
+        assert hasattr(module, name), f"flwr has no {module.__name__}.{name} any more"
+        setattr(module, name, value)
     port = arguments[arguments.index("--port") + 1]
     subprocess.Popen([sys.executable, "-m", "deploy.supernode", SUPEREXEC, f"127.0.0.1:{port}", str(os.getpid())])
-    setattr(loop, "time", Pauses())  # noqa: B010 (flwr does not export it)
     sys.argv = ["flower-supernode", *arguments, "--isolation", "process"]
     flower_supernode()
 

@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 from flwr.app import ConfigRecord, Message, MessageType, RecordDict
 from flwr.serverapp import Grid
+from numpy.typing import NDArray
 
 from clients.client import CONFIG, METHOD
+from clients.discrepancy import GLOBAL
 from fl_config.params import ConfigError
 from fl_strategies.cohort import ClientId, Population
 from fl_strategies.exchange import RunStopped, exchange
 from fl_strategies.replies import first_line
+from fl_strategies.secure_sum import secure_sum
 
 log = logging.getLogger("fedloom")
 PAUSE = 0.05
@@ -44,6 +47,7 @@ class Membership:
         self.refused: dict[int, str] = {}
         self._parameters: list[str] = []
         self.head_names: list[str] = []
+        self.class_totals: NDArray[np.int64] | None = None  # over all clients, where the recipe asks for it
         self.trunk_end: list[str] = []
 
     def register(self, grid: Grid) -> None:
@@ -100,8 +104,20 @@ class Membership:
             )
         return [name for name in named if name in set(self._parameters)]
 
+    def _questions(self, grid: Grid, nodes: list[int]) -> dict[str, dict[str, Any]]:
+        """What the recipe asks, with the joint class distribution filled in where it is asked for; summed once a run."""
+        if all(arguments.get("target") != GLOBAL for arguments in self.asks.values()):
+            return dict(self.asks)
+        if self.class_totals is None:
+            self.class_totals = secure_sum(grid, nodes, self.timeout, self.stop)
+        target = (self.class_totals / self.class_totals.sum()).tolist()
+        return {
+            name: {**arguments, "target": target} if arguments.get("target") == GLOBAL else arguments
+            for name, arguments in self.asks.items()
+        }
+
     def _query(self, grid: Grid, nodes: list[int]) -> None:
-        config = ConfigRecord({METHOD: json.dumps({"asks": self.asks})})
+        config = ConfigRecord({METHOD: json.dumps({"asks": self._questions(grid, nodes)})})
         messages = [Message(RecordDict({CONFIG: config}), node, MessageType.QUERY) for node in nodes]
         for reply in exchange(grid, messages, self.timeout, self.stop):
             node = reply.metadata.src_node_id

@@ -8,11 +8,15 @@ from typing import Any
 
 import numpy as np
 from flwr.app import ArrayRecord, Message, MetricRecord, RecordDict
+from flwr.common.constant import ErrorCode
 from numpy.typing import NDArray
 
 from clients.client import ARRAYS, EXTRA, METRICS
 from fl_strategies.cohort import ClientId, Vector
 from fl_strategies.layout import Arrays, Layout, from_record, record_bytes
+
+# What Flower says about a message that expired, or whose node went away.
+UNREACHABLE = (ErrorCode.MESSAGE_UNAVAILABLE, ErrorCode.REPLY_MESSAGE_UNAVAILABLE, ErrorCode.NODE_UNAVAILABLE)
 
 
 class BadReply(ValueError):
@@ -83,6 +87,8 @@ def limit_update(reply: ClientReply, omega: Vector, largest: float) -> bool:
 def read_arrays(message: Message, key: str, layout: Layout) -> tuple[Arrays, int]:
     """One record of arrays, checked against what the layout shares, and its bytes."""
     if message.has_error():
+        if message.error.code in UNREACHABLE:
+            raise BadReply("its host did not take the message or did not answer it in time")
         raise BadReply(f"the client failed: {first_line(message.error.reason)}")
     record = _record(message.content, key, ArrayRecord)
     _check_declared(record, layout)

@@ -38,6 +38,7 @@ from fl_strategies.server_update.base import RoundSettings
 from fl_strategies.weave import Weave
 
 log = logging.getLogger("fedloom")
+CLASS_TOTALS = "class-totals"  # of the secure sum, in the weighting's state: a resumed run weighs as before
 Evaluate = Callable[[int, ArrayRecord], MetricRecord | None]
 Save = Callable[[RunState], bool]
 
@@ -95,6 +96,7 @@ class ComposedStrategy(Strategy):
         self.topology = self.recipe.topology_of(self.parameters)
         self.weave = Weave(self.recipe, self.parameters, side)
         self.members = Membership(self.weave.asks(), min_clients, wait, round_timeout, self.stop, expects)
+        self.members.class_totals = state.weighting.get(CLASS_TOTALS) if state else None
         self.state = state
         self.rounds = 0
         self._layout: Layout | None = None
@@ -304,6 +306,8 @@ class ComposedStrategy(Strategy):
         if self.state is None:
             buffers = {name: named[name] for name in self._layout.buffers}
             self.state = RunState(0, self._layout.pack(named), buffers, self.weave.init(self._layout.dim))
+        if self.members.class_totals is not None:
+            self.state.weighting[CLASS_TOTALS] = self.members.class_totals
         self.weave.adopt(self.state)
         self.topology.adopt(self.state)
         return to_record(self._layout.unpack(self.state.omega, self.state.buffers))

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field, field_validator
 
-from clients.discrepancy import Metric, discrepancy, target_distribution
+from clients.discrepancy import GLOBAL, Metric, discrepancy, target_distribution
 from fl_config.params import ConfigError, Params
 from fl_strategies.cohort import ClientId, Cohort, Vector, client_order
 from fl_strategies.server_side import ServerSide
@@ -90,13 +90,13 @@ class DiscoParams(Params):
     target: str = Field(
         default="uniform",
         description="Distribution that clients are compared with: uniform, a comma list of class probabilities, or "
-        "global (the clients' joint distribution; needs a deployment's secure sum).",
+        "global (the joint distribution of the clients before round 1, by a secure sum of three or more).",
     )
 
     @field_validator("target")
     @classmethod
     def _target_is_readable(cls, text: str) -> str:
-        if text != "global":
+        if text != GLOBAL:
             target_distribution(text)
         return text
 
@@ -105,11 +105,9 @@ class Disco(Weighting):
     Params: ClassVar[type[Params]] = DiscoParams
     asks: ClassVar[tuple[str, ...]] = ("discrepancy",)
 
-    def __init__(self, params: Any) -> None:
-        super().__init__(params)
-        target_distribution(params.target)  # 'global' is refused before a run starts
-
     def ask_arguments(self, name: str) -> dict[str, Any]:
+        if self.params.target == GLOBAL:
+            return {"metric": self.params.metric, "target": GLOBAL}  # the membership fills it in by a secure sum
         target = target_distribution(self.params.target)
         return {"metric": self.params.metric, "target": None if target is None else target.tolist()}
 

@@ -138,8 +138,7 @@ def test_missing_answer_names_the_client() -> None:
 
 def test_options() -> None:
     assert DiscoParams(target="global").target == "global"
-    with pytest.raises(ConfigError, match="secure sum"):
-        disco(target="global")
+    assert disco(target="global").ask_arguments("discrepancy") == {"metric": "kl", "target": "global"}
     disco(target="0.2,0.8")
     for wrong in ({"target": "0.2,0.9"}, {"metric": "tv"}, {"a": -1}, {"scope": "none"}, {"c": 1}):
         with pytest.raises(ValidationError):
