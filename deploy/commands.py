@@ -137,10 +137,10 @@ def command_client(args: argparse.Namespace) -> int:
     if args.max_retries is not None:
         words += ["--max-retries", str(_number(args.max_retries, "--max-retries"))]
     if args.insecure:
-        _warn("what this client sends can be read and changed on its way, and the server is not checked")
-        words.append("--insecure")
         if args.name is None and args.data:
             raise ConfigError("Without a key the client needs a --name.")
+        _warn("what this client sends can be read and changed on its way, and the server is not checked")
+        words.append("--insecure")
         name = args.name
     else:
         key = client_key(Path(args.keys))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import threading
 from collections.abc import Iterator, Sequence
@@ -31,6 +32,8 @@ from fl_strategies.run_folder import RunFolder
 from fl_strategies.run_state import RunState
 from fl_strategies.server_side import ServerSide
 from fl_strategies.strategy import ComposedStrategy
+
+log = logging.getLogger("fedloom")
 
 
 @contextlib.contextmanager
@@ -118,6 +121,9 @@ class Server:
         try:
             self.strategy.start(grid, self.initial, config.rounds, config.round_timeout, evaluate_fn=self.evaluate)
             finished = True
+        except ConfigError as problem:
+            log.error("the run ended: %s", problem)  # into its folder, which may be on another host than its user
+            raise
         finally:
             state = self.strategy.state
             if state is not None and state.client_models:

@@ -109,7 +109,7 @@ class Membership:
         if all(arguments.get("target") != GLOBAL for arguments in self.asks.values()):
             return dict(self.asks)
         if self.class_totals is None:
-            self.class_totals = secure_sum(grid, nodes, self.timeout, self.stop)
+            self.class_totals = secure_sum(grid, nodes, max(self.timeout, self.wait), self.stop)
         target = (self.class_totals / self.class_totals.sum()).tolist()
         return {
             name: {**arguments, "target": target} if arguments.get("target") == GLOBAL else arguments
@@ -119,7 +119,8 @@ class Membership:
     def _query(self, grid: Grid, nodes: list[int]) -> None:
         config = ConfigRecord({METHOD: json.dumps({"asks": self._questions(grid, nodes)})})
         messages = [Message(RecordDict({CONFIG: config}), node, MessageType.QUERY) for node in nodes]
-        for reply in exchange(grid, messages, self.timeout, self.stop):
+        # The first message may find a host that has yet to import everything, however short the rounds are.
+        for reply in exchange(grid, messages, max(self.timeout, self.wait), self.stop):
             node = reply.metadata.src_node_id
             if reply.has_error():
                 self.refused[node] = first_line(reply.error.reason)

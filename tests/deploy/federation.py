@@ -125,6 +125,7 @@ class Federation:
         make_keys(self.keys, hosts, SITES)
         private_data(folder)
         self.fleet, self.control = (9092, 9093) if self.network.namespaces else (free_port(), free_port())
+        self.running: Path | None = None  # the folder of the run that was submitted last
         self.clients: dict[str, subprocess.Popen[bytes]] = {}
         self.environment = {**os.environ, "FEDLOOM_TEST": str(folder), "OMP_NUM_THREADS": "1"}
 
@@ -175,15 +176,23 @@ class Federation:
         """Start a run with these options; returns its folder."""
         flags = [word for key, value in config.items() for word in (f"--{key}", str(value))]
         self.command("submit", *flags, "--dataset", f"npz:{self.folder / 'server.npz'}", "--out", out, *more)
-        return self.folder / "server" / out
+        self.running = self.folder / "server" / out
+        return self.running
 
     def until(self, happened: Callable[[], Any], what: str, patience: float = PATIENCE) -> None:
         deadline = time.monotonic() + patience
         while not happened():
+            self.check_alive()
             assert time.monotonic() < deadline, (
                 f"{what} did not come within {patience:g} s\n{self.log('server')[-3000:]}"
             )
             time.sleep(0.1)
+
+    def check_alive(self) -> None:
+        """Fail at once, with what its log says, if the last run has given up."""
+        summary = self.running / "summary.json" if self.running else None
+        if summary and summary.exists() and not json.loads(summary.read_text())["finished"]:
+            raise AssertionError((self.running / "log.txt").read_text() + self.log("server")[-2000:])  # type: ignore[operator]
 
     def finished(self, folder: Path) -> list[dict[str, Any]]:
         """Wait for a run's end; its records."""
