@@ -17,6 +17,7 @@ from fl_config.params import ConfigError
 
 def register(command: Callable[..., argparse.ArgumentParser]) -> argparse.ArgumentParser:
     """Declare the commands of this file; returns the sweep's parser."""
+    from simulation import bench
     from simulation.cli import add_options
 
     sweep = command("sweep", command_sweep, "run a grid of strategies and seeds, and compare them")
@@ -67,6 +68,11 @@ def register(command: Callable[..., argparse.ArgumentParser]) -> argparse.Argume
         "--steps", metavar="N", type=int, default=100, help="steps of learning a sample (default: 100)"
     )
     predict.add_argument("--out", metavar="FILE", default=None, help="write the predictions as JSON lines")
+    bench.add_arguments(
+        command(
+            "bench", bench.main, "measure speed against the bare loop and Flower's own engine, as ratios in one run"
+        )
+    )
     return sweep
 
 
