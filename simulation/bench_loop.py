@@ -40,7 +40,7 @@ def plain_rounds(config: Options, rounds: int) -> Iterator[float]:
     dataset = load(config.dataset)
     assert dataset.mean is not None
     assert dataset.std is not None
-    x = (torch.from_numpy(dataset.x_train[:]).float() / 255 - dataset.mean[0]) / dataset.std[0]
+    x = (torch.tensor(dataset.x_train[:]).float() / 255 - dataset.mean[0]) / dataset.std[0]
     y = torch.tensor(dataset.y_train[:], dtype=torch.int64)
     clients = [(x[part], y[part]) for part in map(torch.as_tensor, parts_of(Division.of(config)))]
     model = plain_model(config.model)
