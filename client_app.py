@@ -8,10 +8,11 @@ from flwr.clientapp import ClientApp
 
 from clients.assembly import hosted_client, simulated_client
 from clients.client import LocalClient, run_of
+from clients.privacy import differential_privacy
 from fl_config.params import ConfigError
 from fl_strategies.plan import plan_of_run
 
-app = ClientApp()
+app = ClientApp(mods=[differential_privacy])
 
 
 def client_of(context: Context, run: str = "") -> LocalClient:

@@ -111,6 +111,17 @@ class Options(BaseModel):
     max_update_norm: float = Field(
         0.0, ge=0, description="a client's model update of a larger norm is scaled down to it; 0 is no limit"
     )
+    dp_clip: float = Field(
+        0.0,
+        ge=0,
+        description="local differential privacy: clients clip their model update to this norm and add noise before it leaves; 0 is off",
+    )
+    dp_epsilon: float = Field(
+        8.0, gt=0, description="with --dp-clip, the privacy budget of a client's one reply; smaller is more noise"
+    )
+    dp_delta: float = Field(
+        1e-5, gt=0, lt=1, description="with --dp-clip, the probability with which that budget may be exceeded"
+    )
     init: str = Field("", description="a .safetensors file to start from instead of a random model")
     out: str = Field("", description="the run folder; empty is runs/<time>-<strategy>")
     state_folder: str = Field("", description="where simulated clients keep what they remember; empty is <out>/state")

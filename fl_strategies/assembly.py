@@ -110,6 +110,11 @@ class Server:
             stop=stop,
         )
         initial = initial_arrays(build_model(spec), config.init)
+        if config.dp_clip and any(value.dtype != "float32" for value in initial.values()):
+            raise ConfigError(
+                f"--dp-clip adds noise to every array of the model, but {spec.name} counts batches in one: choose a model "
+                "without batch normalisation."
+            )
         return cls(
             plan, strategy, initial, None if y is None else Evaluation(build_model(spec), x, y, dataset, device), folder
         )

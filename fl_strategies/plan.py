@@ -11,6 +11,7 @@ from fl_config.options import FLAGS, Options, Scalar, as_flat, options
 from fl_config.params import ConfigError, Params
 from fl_data import check_dataset_spec, check_partition_spec, check_target_spec
 from fl_models import check_model_spec
+from fl_strategies.parts import PARTS
 from fl_strategies.recipes import Recipe, flat_parameters, parameters, parse
 
 PRIVATE = "private"  # the partition of a deployment whose clients have data of their own
@@ -76,6 +77,8 @@ def _plan(items: tuple[tuple[str, Any], ...], on_server: bool) -> Plan:
     recipe = parse(config.strategy)
     chosen = parameters(recipe, config.parts)
     recipe.topology_of(chosen).check(config.clients)
+    if config.dp_clip:
+        _check_private_replies(recipe)
     if config.partition != PRIVATE:
         check_partition_spec(config.partition)
     if on_server or config.partition != PRIVATE:
@@ -84,3 +87,16 @@ def _plan(items: tuple[tuple[str, Any], ...], on_server: bool) -> Plan:
     if config.model != "auto":
         check_model_spec(config.model)
     return Plan(config, recipe, chosen)
+
+
+def _check_private_replies(recipe: Recipe) -> None:
+    """Differential privacy covers the model that a client sends; a recipe that has it send more would undo that."""
+    beside = recipe.topology or recipe.one("clusters") or recipe.one("drift")
+    weighting = PARTS[recipe.weighting].weighting
+    if beside is None and weighting is not None and weighting.reports:
+        beside = recipe.weighting
+    if beside is not None:
+        raise ConfigError(
+            f"--dp-clip covers one model that a client sends, but with {beside!r} clients keep or send more than that: "
+            "choose a strategy without it, such as fedavg or feddisco."
+        )
