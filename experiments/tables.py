@@ -15,9 +15,8 @@ import numpy as np
 
 from experiments.measure import arguments, markdown, measured, spread, subset
 
-LENET = {"model": "lenet"}
 BIASED: dict[str, Any] = {
-    **LENET,
+    "model": "lenet",
     "partition": "biased:5:1",
     "clients": 6,
     "rounds": 10,
@@ -28,13 +27,13 @@ BIASED: dict[str, Any] = {
     "weight-decay": 1e-5,
 }
 MANY: dict[str, Any] = {
-    **LENET,
+    "model": "mlp:200,200",
     "dataset": "fashion-mnist",
     "partition": "lda:0.3",
     "clients": 100,
     "fraction": 0.1,
-    "rounds": 40,
-    "epochs": 1,
+    "rounds": 80,
+    "epochs": 2,
     "batch-size": 50,
     "lr": 0.1,
     "lr-decay": 0.998,
