@@ -27,8 +27,8 @@ TASK_POLL = 0.1
 HEARTBEAT = (
     10  # seconds between signs of life, the shortest that Flower allows; after two of them a node counts as gone
 )
-STILL_CONNECTED = "2004"  # Flower's error code: this key is connected already
-RETURN_PATIENCE = 90.0  # seconds to wait for a former life to end
+NOT_LET_IN = "2004"  # Flower's error code: this key is connected already, or nobody registered it
+RETURN_PATIENCE = 30.0  # seconds to wait for a former life to end
 PRELOADED = ["client_app", "flwr.supernode.runtime.run_clientapp"]
 SUPEREXEC = "--superexec"  # our own first argument: be the process that starts clients' apps
 
@@ -69,18 +69,24 @@ class Pauses:
 
 
 def patient_stub(channel: Any) -> FleetStub:
-    """Flower's connection to the server, which waits to be let in where this key still counts as connected."""
+    """Flower's connection to the server, which tries for a while where this key may still count as connected."""
     stub = FleetStub(channel)
     activate = stub.ActivateNode
 
     def when_free(*arguments: Any, **options: Any) -> Any:
-        deadline = time.monotonic() + RETURN_PATIENCE
+        deadline = time.monotonic() + (0 if "--max-retries" in sys.argv else RETURN_PATIENCE)
+        told = False
         while True:
             try:
                 return activate(*arguments, **options)
             except grpc.RpcError as refusal:
-                if STILL_CONNECTED not in str(refusal) or time.monotonic() > deadline:
+                if NOT_LET_IN not in str(refusal) or time.monotonic() >= deadline:
                     raise
+            if not told:
+                print(
+                    "The server does not let this key in: it is not registered, or was connected just now. Trying again."
+                )
+                told = True
             time.sleep(1)
 
     setattr(stub, "ActivateNode", when_free)  # noqa: B010 (a field of the stub's own)

@@ -10,6 +10,8 @@ from flwr.app import Message
 from flwr.serverapp import Grid
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.2
+# Of the time since sending: clients that train for an hour are not asked for five times a second, and nobody waits 2 % longer.
+SHARE, AT_MOST = 0.02, 2.0
 
 
 class RunStopped(Exception):
@@ -30,7 +32,8 @@ def exchange(
     asked = {known: message.metadata.dst_node_id for known, message in zip(pushed, sent, strict=True) if known}
     del sent
     waiting = set(asked)
-    deadline = time.monotonic() + timeout
+    sent_at = time.monotonic()
+    deadline = sent_at + timeout
     pause = FIRST_PAUSE
     try:
         while waiting:
@@ -55,7 +58,7 @@ def exchange(
             if now >= deadline:
                 return
             stop.wait(max(0.0, min(began + pause, deadline) - now))
-            pause = min(pause * 1.5, LONGEST_PAUSE)
+            pause = min(pause * 1.5, max(LONGEST_PAUSE, min(AT_MOST, SHARE * (now - sent_at))))
     finally:
         abandon = getattr(grid, "abandon", None)
         if waiting and abandon is not None:

@@ -116,9 +116,10 @@ def test_a_killed_server_app_is_resumed(federation: Federation, tmp_path: Path) 
 
 
 def test_a_link_that_is_cut_for_20_seconds(federation: Federation, tmp_path: Path) -> None:
+    """The round that needs all three is not counted and its states are rolled back; the next waits until all are there."""
     if not federation.network.namespaces:
         pytest.skip("network namespaces cannot be made here, so there is no link to cut")
-    config = {**RUN, "strategy": "fedssg", "rounds": 12, "epochs": 60, "round-timeout": 15}
+    config = {**RUN, "strategy": "fedssg", "rounds": 7, "epochs": 20, "round-timeout": 15, "min-replies": 3}
     folder = federation.submit("cut-link", config)
     federation.until(lambda: len(records(folder)) >= 2, "round 1")
     federation.network.set_link("site-a", "down")
@@ -126,5 +127,5 @@ def test_a_link_that_is_cut_for_20_seconds(federation: Federation, tmp_path: Pat
     federation.network.set_link("site-a", "up")
     lines = federation.finished(folder)
     assert lines[-1]["cohort"] == list(SITES)
-    assert all({"site-b", "site-c"} <= set(line["cohort"]) for line in lines[1:])
+    assert all(line["cohort"] in ([], list(SITES)) for line in lines[1:])
     assert_equal(folder, twin(federation, tmp_path / "twin", config, lines))
