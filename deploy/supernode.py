@@ -29,7 +29,7 @@ HEARTBEAT = (
 )
 NOT_LET_IN = "2004"  # Flower's error code: this key is connected already, or nobody registered it
 RETURN_PATIENCE = 30.0  # seconds to wait for a former life to end
-PRELOADED = ["client_app", "flwr.supernode.runtime.run_clientapp"]
+PRELOADED = ["deploy.apps", "flwr.supernode.runtime.run_clientapp"]
 SUPEREXEC = "--superexec"  # our own first argument: be the process that starts clients' apps
 
 
