@@ -2,7 +2,7 @@
 
 With plain SGD every gradient counts once, so it is K. With heavy-ball momentum rho a gradient is applied again in every
 later step, and ||a||_1 = sum_{k=1..K} (1 - rho^k) / (1 - rho) = [K - rho (1 - rho^K) / (1 - rho)] / (1 - rho).
-SCAFFOLD divides a displacement by it for the same reason (ALGORITHMS.md sections 4 and 8).
+SCAFFOLD divides a displacement by it for the same reason.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Whole-batch augmentation of normalised batches: `none`, `crop-flip`, and `ssa`, the views FedSSA compares.
 
-`ssa` on colour images is SADE's recipe (ALGORITHMS.md section 19): crop with padding 4, colour jitter (.4, .4, .4, .1) with
+`ssa` on colour images is SADE's recipe: crop with padding 4, colour jitter (.4, .4, .4, .1) with
 p = .8, grey with p = .2, blur with sigma in .1..2 and p = .2, flip. Grey images: crop, flip, blur, small affine map.
 Features: noise of a tenth of the deviation and 10 % of the values dropped. Tokens: 10 % become unknown words.
 Deviations: jitter steps in a fixed order (brightness, contrast, then saturation, hue and grey as one 3x3 matrix an image),

@@ -38,7 +38,7 @@ class SequentialBody(nn.Sequential, Body):
 class Model(nn.Module):
     """logits = head(projection(body(x))); names in the state dict start with `body.`, `projection.` or `head.`.
 
-    `default_trunk_end` are the modules that FedCUAU trains per cluster (ALGORITHMS.md section 20): the last residual
+    `default_trunk_end` are the modules that FedCUAU trains per cluster: the last residual
     block or the last convolution, and everything after it.
     """
 

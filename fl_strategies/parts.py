@@ -109,7 +109,7 @@ PARTS: dict[str, Part] = {
     "size": _weighting(size.Size, "McMahan et al., AISTATS 2017", "p_i = n_i / sum n"),
     "uniform": _weighting(uniform.Uniform, "", "p_i = 1 / m"),
     "disco": _weighting(disco.Disco, "FedDisco: Ye et al., ICML 2023", "p_i ~ ReLU(n_i - a d_i + b)"),
-    "ssa": _weighting(ssa.Ssa, "FedSSA", "weights learned on the server's unlabelled target data"),
+    "ssa": _weighting(ssa.Ssa, "FedSSA: Customizing Global Model for Arbitrary Target Distributions", "weights learned on the server's unlabelled target data"),
     "similarity": _weighting(similarity.Similarity, "FedSSA, appendix D", "p_i ~ mean cosine between two views"),
     "confidence": _weighting(confidence.Confidence, "FedSSA, appendix D", "p_i ~ mean variance of predictions"),
     "afl": _weighting(afl.Afl, "Mohri et al., ICML 2019", "weights climb where the loss is largest"),
@@ -125,7 +125,7 @@ PARTS: dict[str, Part] = {
     "prox": _objective("prox", "Li et al., MLSys 2020", "+ mu/2 |theta - omega|^2"),
     "moon": _objective("moon", "Li et al., CVPR 2021", "+ mu contrast(z; z_global, z_previous)", remembers=True),
     "ntd": _objective("ntd", "Lee et al., NeurIPS 2022", "+ beta tau^2 KL over the not-true classes"),
-    "asd": _objective("asd", "ASD: adaptive self-distillation", "+ lambda sum_i alpha_i KL(teacher_i | student_i)"),
+    "asd": _objective("asd", "ASD: Yashwanth et al.", "+ lambda sum_i alpha_i KL(teacher_i | student_i)"),
     "decorr": _objective("decorr", "Shi et al., ICLR 2023", "+ lambda |correlation of features|^2"),
     "sam": Part(
         "optimiser",

@@ -1,4 +1,4 @@
-"""The server's half of a recipe at work: weigh, normalise, optimise, correct drift, polish, in the order of ALGORITHMS.md section 23."""
+"""The server's half of a recipe at work: weigh, normalise, optimise, correct drift, polish."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ class Federation:
 
 
 class Oracle:
-    """The equations of ALGORITHMS.md in float64, every client's memory in a table and every mean computed afresh."""
+    """The methods' equations in float64, every client's memory in a table and every mean computed afresh."""
 
     def __init__(self, method: str, sizes: list[int], **params: Any) -> None:
         self.method, self.sizes, self.o = method, sizes, SimpleNamespace(**params)

@@ -4,7 +4,7 @@
     alpha_i = a_i / sum_batch a,   a_i = exp(-b1 H(x_i)) / p_{y_i}^b2
 
 H is the entropy of the received model's prediction, p the client's label frequencies; the weights carry no gradient.
-Where the sources disagree (ALGORITHMS.md section 22):
+Where the sources disagree:
 - The batch is summed, as in Eq. 18 and the authors' code. Eq. 5 divides by B once more, and its lam is "in units of B".
 - H is taken at temperature `entropy_temp` = 1, as in the authors' main runs. Eq. 11 means tau: entropy_temp = tau.
 - There is no factor tau^2.

@@ -1,6 +1,6 @@
 """FedCUAU on the server: clusters by CUAU in one shot, then a shared trunk and a head for each cluster.
 
-FedCUAU, algorithm 1 (papers/fedcuau.txt; ALGORITHMS.md section 20). Before round 1 every client trains the seeded initial model, which
+FedCUAU, algorithm 1 ("FedCUAU: Clustered Federated Learning Using Weight Divergence"). Before round 1 every client trains the seeded initial model, which
 it builds itself, and returns its last layer's update: that places it (`clustering.cuau`). Then w^s is the trunk, w^{C1..CC} the heads:
     client k in cluster i   A: trains {w^s, w^{CC}};   B: for j = i..C-1, w^{Cj} on the updated and now frozen w^s
     w^s, w^{CC}             averaged over all replies, so that they follow the base method's trajectory exactly

@@ -1,6 +1,6 @@
 """CUAU: how far a client's update lies from everybody's, as a measure of how skewed its labels are, and clusters by it.
 
-FedCUAU, "Clustered FL using weight divergence" (papers/fedcuau.txt), algorithm 1, lines 2 to 9:
+"FedCUAU: Clustered Federated Learning Using Weight Divergence", algorithm 1, lines 2 to 9:
     AU      = sum_k (n_k / n) CU_k                CU_k = fc_k - fc_0, the last layer's update from one common initial model
     CUAU_k  = |CU_k - AU|_2
     b_k     = 1 + #{i < C : CUAU_k > P_{i/C}}     P the quantiles of all CUAU; cluster 1 is the least skewed

@@ -1,6 +1,6 @@
 """Weights by confidence: w_k is proportional to the variance of client k's predicted class probabilities.
 
-FedSSA's rule-based baseline (papers/fedssa.txt, App. D, eq. 10): w_k = c_k / sum_i c_i with
+FedSSA's rule-based baseline (App. D, eq. 10): w_k = c_k / sum_i c_i with
     c_k = mean over the target samples of var(softmax z_k(x)).
 The equation names no view, so the samples are taken as they are; `on=views` averages over augmented views, as FedSSA's
 own variance term does. The mean's printed count N_k is read as the number of target samples.

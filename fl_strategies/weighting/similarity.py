@@ -1,6 +1,6 @@
 """Weights by consistency: w_k is proportional to how alike client k's predictions of two views of a sample are.
 
-FedSSA's rule-based baseline (papers/fedssa.txt, App. D, eq. 9): w_k = s_k / sum_i s_i with
+FedSSA's rule-based baseline (App. D, eq. 9): w_k = s_k / sum_i s_i with
     s_k = mean over the target samples of cos(softmax z_k(x^1), softmax z_k(x^2)).
 The mean's printed count N_k is read as the number of target samples.
 """

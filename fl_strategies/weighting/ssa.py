@@ -1,6 +1,6 @@
 """Self-supervised aggregation: the server learns the clients' weights on its own unlabelled target data.
 
-FedSSA (papers/fedssa.txt), eq. (3)-(8): theta = sum_k w_k theta_k with w = argmin of
+FedSSA, "Customizing Global Model for Arbitrary Target Distributions in Federated Learning", eq. (3)-(8): theta = sum_k w_k theta_k with w = argmin of
     mean_x [-cos(y^1, y^2) - lambda_var (var y^1 + var y^2) / 2] + lambda_we sum_k w_k log w_k,
     y^v = softmax(sum_k w_k z_k(x^v)),   x^1, x^2 two augmented views of x, the client models z_k frozen.
 Silent in the paper, chosen here: w = softmax(v), v equal at the start of every round, SGD with Nesterov momentum,

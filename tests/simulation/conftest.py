@@ -33,7 +33,7 @@ def write_run(
     extra: bool = False,
     **options: Any,
 ) -> Path:
-    """Write one run folder in the formats of DESIGN.md, section 6."""
+    """Write one run folder in the formats that a run writes."""
     folder.mkdir(parents=True)
     random = rng(seed, "fake run", strategy)
     counts = np.round(rng(seed, "fake split").dirichlet([0.3] * clients, len(CLASSES)).T * 6000).astype(int)

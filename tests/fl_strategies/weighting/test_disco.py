@@ -1,4 +1,4 @@
-"""FedDisco's weights: the reference numbers of ALGORITHMS.md 26.1, degenerate cases and properties."""
+"""FedDisco's weights: reference numbers of the authors' function, degenerate cases and properties."""
 
 from __future__ import annotations
 
