@@ -109,7 +109,11 @@ PARTS: dict[str, Part] = {
     "size": _weighting(size.Size, "McMahan et al., AISTATS 2017", "p_i = n_i / sum n"),
     "uniform": _weighting(uniform.Uniform, "", "p_i = 1 / m"),
     "disco": _weighting(disco.Disco, "FedDisco: Ye et al., ICML 2023", "p_i ~ ReLU(n_i - a d_i + b)"),
-    "ssa": _weighting(ssa.Ssa, "FedSSA: Customizing Global Model for Arbitrary Target Distributions", "weights learned on the server's unlabelled target data"),
+    "ssa": _weighting(
+        ssa.Ssa,
+        "FedSSA: Customizing Global Model for Arbitrary Target Distributions",
+        "weights learned on the server's unlabelled target data",
+    ),
     "similarity": _weighting(similarity.Similarity, "FedSSA, appendix D", "p_i ~ mean cosine between two views"),
     "confidence": _weighting(confidence.Confidence, "FedSSA, appendix D", "p_i ~ mean variance of predictions"),
     "afl": _weighting(afl.Afl, "Mohri et al., ICML 2019", "weights climb where the loss is largest"),
