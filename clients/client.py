@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from clients import personal, secure_sum
+from clients.arrays import read_array
 from clients.discrepancy import discrepancy
 from clients.effective_steps import effective_steps
 from clients.objectives import build_objectives, build_optimizer
@@ -373,7 +374,7 @@ def _config(content: RecordDict) -> dict[str, Any]:
 
 def _arrays(content: RecordDict, key: str) -> Arrays:
     record = content.get(key)
-    return {name: array.numpy() for name, array in record.items()} if isinstance(record, ArrayRecord) else {}
+    return {name: read_array(array) for name, array in record.items()} if isinstance(record, ArrayRecord) else {}
 
 
 def _array_record(arrays: Arrays) -> ArrayRecord:

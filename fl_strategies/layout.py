@@ -11,6 +11,7 @@ import numpy as np
 from flwr.app import Array, ArrayRecord
 from numpy.typing import NDArray
 
+from clients.arrays import read_array
 from fl_strategies.cohort import Vector
 
 Arrays = dict[str, NDArray[Any]]
@@ -65,7 +66,7 @@ def to_record(arrays: Mapping[str, NDArray[Any]]) -> ArrayRecord:
 
 
 def from_record(record: ArrayRecord) -> Arrays:
-    return {name: array.numpy() for name, array in record.items()}
+    return {name: read_array(array) for name, array in record.items()}
 
 
 def record_bytes(record: ArrayRecord) -> int:
