@@ -11,6 +11,7 @@ from flwr.app import ArrayRecord, Message, MetricRecord, RecordDict
 from flwr.common.constant import ErrorCode
 from numpy.typing import NDArray
 
+from clients.arrays import read_array
 from clients.client import ARRAYS, EXTRA, METRICS
 from fl_strategies.cohort import ClientId, Vector
 from fl_strategies.layout import Arrays, Layout, from_record, record_bytes
@@ -32,6 +33,7 @@ class ClientReply:
     metrics: dict[str, float] = field(default_factory=dict)
     bytes: int = 0
     groups: dict[str, Arrays] = field(default_factory=dict)  # what the topology has it send beside the model
+    place: int = 0  # its row among those received; the vectors themselves are kept there
 
     @property
     def size(self) -> int:
@@ -61,7 +63,7 @@ def read_reply(
         for name in extras:
             if name not in record or tuple(record[name].shape) != (layout.dim,) or record[name].dtype != "float32":
                 raise BadReply(f"its extra array {name!r} is missing or is not a float32 vector of length {layout.dim}")
-            found[name] = record[name].numpy()
+            found[name] = read_array(record[name])
             if not np.isfinite(found[name]).all():
                 raise BadReply(f"its extra array {name!r} holds values that are not finite")
     numbers = read_numbers(message)

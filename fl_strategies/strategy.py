@@ -31,6 +31,7 @@ from fl_strategies.personal_scores import personal_record
 from fl_strategies.recipes import Recipe, flat_parameters, parameters, parse
 from fl_strategies.records import Observer, Record, plain
 from fl_strategies.replies import BadReply, ClientReply, check_round, limit_update, read_reply
+from fl_strategies.rows import Rows
 from fl_strategies.run_state import RunState
 from fl_strategies.sampling import sample_cohort, spare_clients
 from fl_strategies.server_side import ServerSide
@@ -39,6 +40,7 @@ from fl_strategies.weave import Weave
 
 log = logging.getLogger("fedloom")
 CLASS_TOTALS = "class-totals"  # of the secure sum, in the weighting's state: a resumed run weighs as before
+UPDATES = "updates"
 Evaluate = Callable[[int, ArrayRecord], MetricRecord | None]
 Save = Callable[[RunState], bool]
 
@@ -103,6 +105,7 @@ class ComposedStrategy(Strategy):
         self._saved_acked: dict[ClientId, int] = dict(state.acked) if state else {}
         self._record: Record = {}
         self._sent: dict[int, ClientId] = {}
+        self._rows: dict[str, Rows] = {}  # what this round's replies brought
         self._enough = 0  # replies that end a round
 
     # Flower's interface
@@ -149,10 +152,9 @@ class ComposedStrategy(Strategy):
             with self._timed("sample"):
                 messages = list(self.configure_train(round, arrays, train_config or ConfigRecord(), grid))
             with self._timed("train"):
-                replies = list(self._replies(grid, messages, round, self._enough))
+                checked = self._check(round, self._replies(grid, messages, round, self._enough))
             with self._timed("aggregate"):
-                aggregated, metrics = self.aggregate_train(round, replies)
-            del replies
+                aggregated, metrics = self._aggregate(round, *checked)
             if aggregated is not None:
                 arrays = aggregated
             if metrics is not None:
@@ -206,7 +208,11 @@ class ComposedStrategy(Strategy):
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
-        usable, dropped = self._check(server_round, replies)
+        return self._aggregate(server_round, *self._check(server_round, replies))
+
+    def _aggregate(
+        self, server_round: int, usable: list[ClientReply], dropped: list[Record]
+    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
         self._record |= {
             "dropped": dropped,
             "bytes_up": self._record.get("bytes_up", 0) + sum(reply.bytes for reply in usable),
@@ -347,7 +353,11 @@ class ComposedStrategy(Strategy):
             yield reply
 
     def _check(self, round: int, replies: Iterable[Message]) -> tuple[list[ClientReply], list[Record]]:
+        """Read replies as they come; only their updates are kept, so that no message outlives its turn."""
         usable: list[ClientReply] = []
+        clipped: list[ClientId] = []
+        omega, dim = self._state.omega, self._layout_of.dim
+        self._rows = {name: Rows(dim) for name in (UPDATES, *self.weave.uploads())}
         missing = dict(self._sent)
         refused: dict[ClientId, str] = {}
         sent = self._layout_of.unpack(self._state.omega, self._state.buffers)
@@ -365,14 +375,19 @@ class ComposedStrategy(Strategy):
             try:
                 check_round(message, round)
                 groups = self.topology.groups(self._state, client)
-                usable.append(read_reply(message, client, self._layout_of, self.weave.uploads(), sent, groups))
+                reply = read_reply(message, client, self._layout_of, self.weave.uploads(), sent, groups)
             except BadReply as problem:
                 refused[client] = str(problem)
+                continue
+            if self.max_update_norm and limit_update(reply, omega, self.max_update_norm):
+                clipped.append(client)
+            for name, row in {UPDATES: reply.vector - omega, **reply.extras}.items():
+                self._rows[name].add(row)
+            reply.place, reply.vector, reply.extras = len(usable), omega[:0], {}
+            usable.append(reply)
         slow = "enough others were faster" if trained >= self._enough else f"no reply within {self.round_timeout:g} s"
         refused |= dict.fromkeys(missing.values(), slow)
         if self.max_update_norm:
-            omega = self._state.omega
-            clipped = [reply.client for reply in usable if limit_update(reply, omega, self.max_update_norm)]
             self._record["clipped"] = sorted(clipped, key=client_order)
         for client, reason in refused.items():
             log.warning("round %d: client %s is left out: %s", round, client, reason)
@@ -381,15 +396,17 @@ class ComposedStrategy(Strategy):
         return usable, [{"id": client, "reason": refused[client]} for client in sorted(refused, key=client_order)]
 
     def _cohort(self, round: int, usable: list[ClientReply]) -> Cohort:
-        omega = self._state.omega
+        order = [reply.place for reply in usable]
+        rows = {name: rows.arranged(order) for name, rows in self._rows.items()}
+        self._rows = {}
         common = set.intersection(*(set(reply.metrics) for reply in usable))
         return Cohort(
             round=round,
             ids=[reply.client for reply in usable],
             sizes=np.array([reply.size for reply in usable], dtype=np.float64),
-            updates=np.stack([reply.vector - omega for reply in usable]),
+            updates=rows.pop(UPDATES),
             population=self.members.population,
-            extras={name: np.stack([reply.extras[name] for reply in usable]) for name in self.weave.uploads()},
+            extras=rows,
             metrics={name: np.array([reply.metrics[name] for reply in usable]) for name in sorted(common)},
             answers=self.members.answers,
         )
