@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import math
 import os
 import sys
 import tempfile
@@ -37,6 +38,7 @@ from simulation.worker import RUN_ID, Worker
 
 log = logging.getLogger("fedloom")
 LONGEST_WAIT = 0.2  # seconds that a pull waits for a reply before it looks whether it should
+GRACE = 5.0  # seconds that a worker has to finish a client that was given up; it is only killed if that hangs
 PATIENCE = 10.0  # seconds that a call of several messages may take, expected are BATCH_SECONDS
 START_TIMEOUT = 300.0  # seconds in which the first of the workers must be ready
 FAILED_STARTS = 3  # workers dying in a row before they have started
@@ -51,6 +53,7 @@ class Call:
     crew: Crew
     jobs: list[Job] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
+    given_up: float = math.inf  # when nobody waited for it any more
 
 
 @dataclass(eq=False)
@@ -69,6 +72,8 @@ class RayGrid(Grid):
     The pool starts in the background, so that the server can prepare itself meanwhile. `address` is that of a running Ray cluster,
     whose nodes need this project installed, the data sets fetched, and `folder` (and the run's state folder) on a shared disk.
     """
+
+    waits = True  # a pull waits for replies by itself: `exchange` need not pause
 
     def __init__(
         self,
@@ -219,15 +224,17 @@ class RayGrid(Grid):
         return replies
 
     def abandon(self, message_ids: Iterable[str]) -> None:
-        """Nobody waits for these any more: forget them, and replace the workers that are busy with them."""
-        given_up = {identity for identity in message_ids if self.jobs.pop(identity, None)}
+        """Nobody waits for these any more: forget them; a worker that is still busy with one after a while is replaced."""
         for identity in message_ids:
+            self.jobs.pop(identity, None)
             self.replies.pop(identity, None)
         self.waiting.keep(self.jobs.keys())
-        for crew in list(self.crews):
-            if any(job.id in given_up for call in crew.calls for job in call.jobs):
-                self._dismiss(crew)
-                self._take_back(crew.calls)
+        for crew in self.crews:
+            for call in crew.calls:
+                if call.jobs and all(job.id not in self.jobs for job in call.jobs):
+                    call.given_up = min(call.given_up, time.monotonic())
+                    if call is not crew.calls[0]:
+                        self.ray.cancel(call.ref)
 
     # Dealing work and collecting answers
 
@@ -310,7 +317,7 @@ class RayGrid(Grid):
     # Faults
 
     def _check_pool(self) -> None:
-        """A pool that cannot start is an error; a batch that takes far too long is taken apart, as one of it seems to hang."""
+        """A pool that cannot start is an error; a worker that hangs is replaced, and what it has to do dealt one by one."""
         now = time.monotonic()
         if not any(crew.pid for crew in self.crews) and now - self._hired > START_TIMEOUT:
             free = self.ray.available_resources()
@@ -319,7 +326,8 @@ class RayGrid(Grid):
                 f"and {free.get('GPU', 0):g} free GPUs, others may be using it."
             )
         for crew in list(self.crews):
-            if crew.calls and len(crew.calls[0].jobs) > 1 and now - crew.calls[0].began > PATIENCE:
+            first = crew.calls[0] if crew.calls else None
+            if first and (now - first.given_up > GRACE or (len(first.jobs) > 1 and now - first.began > PATIENCE)):
                 self._dismiss(crew)
                 self._take_back(crew.calls)
 

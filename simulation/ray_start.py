@@ -11,6 +11,8 @@ from typing import Any
 from fl_config.params import ConfigError
 
 OBJECT_STORE = 512 * 2**20  # bytes; taken only as far as messages in flight need it
+# Replies up to this size travel with the answer of the call: on small models that takes a third less CPU than the object store.
+INLINE = {"max_direct_call_object_size": 8 * 2**20, "task_rpc_inlined_bytes_limit": 64 * 2**20}
 # Processes of a Ray head that a simulation on one machine has no use for (autoscaler, dashboard, forwarding of logs). Each takes
 # about a second of a core to start, which on two cores is a good part of the time to the first round.
 UNUSED = ("start_monitor", "start_api_server", "start_log_monitor")
@@ -26,7 +28,12 @@ def start_ray(address: str, cores: int) -> None:
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error", "configure_logging": False}
     if not address:
         with _lean():
-            ray.init(num_cpus=cores, include_dashboard=False, object_store_memory=OBJECT_STORE, **quiet)
+            local: dict[str, Any] = {
+                "include_dashboard": False,
+                "object_store_memory": OBJECT_STORE,
+                "_system_config": INLINE,
+            }
+            ray.init(num_cpus=cores, **local, **quiet)
         return
     try:
         ray.init(address=address, **quiet)

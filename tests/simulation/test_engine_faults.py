@@ -121,7 +121,10 @@ def test_a_client_that_exits_does_not_end_its_worker(grid: RayGrid) -> None:
     assert {crew.pid for crew in grid.crews} == before
 
 
-def test_a_client_that_never_ends_meets_the_timeout_and_frees_its_worker(grid: RayGrid) -> None:
+def test_a_client_that_never_ends_meets_the_timeout_and_frees_its_worker(
+    grid: RayGrid, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("simulation.engine.GRACE", 0.3)
     before = full_pool(grid)
     began = time.monotonic()
     replies = list(exchange(grid, orders(4, hang=2), 2.0, threading.Event()))
@@ -146,6 +149,14 @@ def test_a_hanging_client_does_not_keep_those_that_travel_with_it(
         list(grid.send_and_receive(orders(8, MessageType.QUERY)))  # learn that queries are quick
     replies = list(exchange(grid, orders(8, MessageType.QUERY, hang=1), 15.0, threading.Event()))
     assert set(answered(replies)) == {0, 2, 3, 4, 5, 6, 7}
+
+
+def test_workers_outlive_a_round_that_had_enough_replies(grid: RayGrid) -> None:
+    before = full_pool(grid)
+    for _ in range(3):
+        replies = list(exchange(grid, orders(6, seconds=0.2), 60.0, threading.Event(), enough=3))
+        assert len(replies) >= 3
+    assert full_pool(grid) == before
 
 
 def test_a_stopped_run_leaves_nothing_behind_in_the_grid(grid: RayGrid) -> None:
