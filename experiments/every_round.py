@@ -19,9 +19,9 @@ from fl_data import load
 from fl_models.flat import shapes, vector_to_state
 from fl_strategies.plan import make_plan
 
-WARM, ROUNDS, PER_CLASS = 15, 12, 2000
+WARM, ROUNDS, PER_CLASS = 15, 10, 1500
 SPLIT, TARGETS = "pairs", (0, 1)
-CHEAP = {"ssa.max_samples": 500, "ssa.n_view_banks": 2, "ssa.steps_min": 160}
+CHEAP = {"ssa.max_samples": 300, "ssa.n_view_banks": 2, "ssa.steps_min": 160}
 STEADY: dict[str, dict[str, Any]] = {
     "paper": {},
     "average=0.8": {"ssa.average": 0.8},

@@ -45,7 +45,7 @@ def measured(folder: Path, options: Mapping[str, Any]) -> list[Record]:
     """The records of a run: read where it is finished, continued where it was stopped, else run in this process."""
     if not finished(folder):
         began = time.time()
-        started = (folder / "checkpoint").exists()
+        started = (folder / "config.toml").exists()
         run(
             {"resume": str(folder), "engine": "inline"}
             if started

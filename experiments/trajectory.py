@@ -89,7 +89,7 @@ def trajectory(results: Path, split: str, seed: int) -> Iterator[tuple[Cohort, V
     folder, cohorts = results / f"trajectory-{split}-seed{seed}", results / f"cohorts-{split}-seed{seed}"
     if not finished(folder):
         cohorts.mkdir(exist_ok=True)
-        started = (folder / "checkpoint").exists()
+        started = (folder / "config.toml").exists()
         fresh = {**setting(results, split, seed), "strategy": "fedavg", "out": str(folder), "eval-every": 5}
         plan = prepare({"resume": str(folder)} if started else fresh)
         server = open_server(plan)
