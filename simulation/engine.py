@@ -240,7 +240,10 @@ class RayGrid(Grid):
 
     def _deal(self) -> None:
         """Work for every ready worker; a second call in advance while there is plenty, so that none waits for the driver."""
-        for depth in (1, 2):
+        # The reply of a call that ended just before its worker died may be lost with it, and the death is then charged to the
+        # wrong client. So nobody is dealt in advance while one that was charged is tried again.
+        suspected = any(job.deaths for job in self.jobs.values())
+        for depth in (1,) if suspected else (1, 2):
             for crew in self.crews:
                 if crew.pid and len(crew.calls) < depth and len(self.waiting) > (0 if depth == 1 else len(self.crews)):
                     # A worker's first message of a kind comes alone: it loads data.
