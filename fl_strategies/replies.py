@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -128,7 +129,7 @@ def _check_declared(arrays: ArrayRecord, layout: Layout) -> None:
             raise BadReply(f"its array {name!r} has the shape {tuple(arrays[name].shape)} instead of {shape}")
         if arrays[name].dtype != layout.dtypes[name]:
             raise BadReply(f"its array {name!r} is {arrays[name].dtype} instead of {layout.dtypes[name]}")
-        limit = int(np.prod(shape)) * np.dtype(layout.dtypes[name]).itemsize + 4096
+        limit = math.prod(shape) * np.dtype(layout.dtypes[name]).itemsize + 4096
         if len(arrays[name].data) > limit:
             raise BadReply(f"its array {name!r} takes {len(arrays[name].data)} bytes, more than its shape needs")
 

@@ -1,33 +1,38 @@
-"""The bench: the same work through a bare PyTorch loop, our engine and Flower's, one after the other in fresh processes.
+"""The bench: the same work through a bare PyTorch loop, our engine and Flower's, each in a process of its own.
 
     ideal   the bare loop's seconds a round, divided by the number of workers
     ours    `fedloom run` on the ray engine
     flower  the same run on Flower's simulation engine, with our client
 
-Seconds are medians of whole rounds after two to warm up, without evaluation and checkpoint; memory is the largest sum of PSS over
-the processes of a run; the first round's time is counted from the start of the process.
+The three are started one after the other, which gives the time to the first round, and then take turns round by round, each waiting
+while another works: a slow minute of the machine slows all of them. Seconds are medians of whole rounds after two to warm up,
+ratios the medians of the ratios of each turn. Evaluation and checkpoints are off. Memory is the largest sum of PSS over the
+processes of a case, looked at while nothing is timed and in two more rounds at the end.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
+import contextlib
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fl_config.params import ConfigError, nearest
-from simulation.process_memory import peak_memory
+from simulation.process_memory import family, peak_memory
 
-WARM_UP, LAST = 2, 1  # rounds that do not count: the first ones, and the last, which evaluates
+WARM_UP = 2  # rounds that do not count
+LOOKS = 2  # rounds after those that count, in which memory is looked at
+LAST = 1  # the last round evaluates and is never asked for
 IMAGES = {"strategy": "fedavg", "dataset": "fashion-mnist", "partition": "iid", "epochs": 1, "batch-size": 50}
 MANY = {**IMAGES, "model": "mlp:200,200", "clients": 500, "fraction": 0.02}
 WORKLOADS: dict[str, dict[str, Any]] = {
@@ -40,65 +45,113 @@ WORKLOADS: dict[str, dict[str, Any]] = {
 Figures = dict[str, float | int | None]
 
 
-@dataclass
-class Measured:
-    """One case: seconds of each counted round, of the start to the end of round 1, and the peak of memory in MB."""
+class Case:
+    """A run in a process of its own that does one round when it is told to."""
 
-    rounds: list[float]
-    first_round: float
-    peak_mb: float
+    def __init__(self, how: str, options: Mapping[str, Any], rounds: int, workers: int) -> None:
+        case = {"how": how, "options": dict(options), "rounds": rounds + WARM_UP + LOOKS + LAST, "workers": workers}
+        self.description = f"{how} {dict(options)}"
+        self.seconds: list[float] = []
+        self.peak_mb = 0.0
+        self._complaints: deque[str] = deque(maxlen=20)
+        began = time.perf_counter()
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "simulation.bench_case", json.dumps(case)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(["", *sys.path]).lstrip(os.pathsep)},
+        )
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
+        try:
+            self._go()
+        except BaseException:
+            self.close()
+            raise
+        self.first_round = time.perf_counter() - began
+
+    def _listen(self) -> None:
+        assert self.process.stderr is not None
+        self._complaints.extend(self.process.stderr)
+
+    def _go(self) -> None:
+        """Let the case do its next round."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write("go\n")
+            self.process.stdin.flush()
+        if not any(line.startswith('{"round"') for line in self.process.stdout):
+            self.process.wait()
+            self._listener.join()
+            raise RuntimeError(
+                f"The case {self.description} ended after {len(self.seconds)} rounds:\n{''.join(self._complaints)}"
+            )
+
+    def round(self) -> None:
+        """A round that counts."""
+        began = time.perf_counter()
+        self._go()
+        self.seconds.append(time.perf_counter() - began)
+
+    def look(self) -> None:
+        """A round in which memory is looked at, which takes the processes' time."""
+        with peak_memory(self.process.pid) as peak:
+            self._go()
+        self.peak_mb = max(self.peak_mb, peak.mb)
+
+    def close(self) -> None:
+        """End the case and everything it started."""
+        members = family(self.process.pid)
+        self.process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(20)
+        for pid in members - {os.getpid()}:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait()
 
     @property
     def median(self) -> float:
-        return statistics.median(self.rounds)
+        return statistics.median(self.seconds)
 
 
-def measure(how: str, options: Mapping[str, Any], rounds: int, workers: int) -> Measured:
-    """Run a case in a process of its own and watch it."""
-    case = {"how": how, "options": dict(options), "rounds": rounds + WARM_UP + LAST, "workers": workers}
-    began = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "simulation.bench_case", json.dumps(case)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(["", *sys.path]).lstrip(os.pathsep)},
-    )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    complaints: list[str] = []
-    listener = threading.Thread(target=complaints.extend, args=(process.stderr,), daemon=True)
-    listener.start()
-    ends, seconds = [], []
-    with peak_memory(process.pid) as peak:
-        for line in process.stdout:
-            if line.startswith('{"round"'):
-                ends.append(time.perf_counter())
-                seconds.append(json.loads(line).get("seconds"))
-    process.wait()
-    listener.join()
-    if process.returncode or len(ends) < case["rounds"]:  # type: ignore[operator]
-        raise RuntimeError(f"The case {case} ended after {len(ends)} rounds:\n{''.join(complaints[-20:])}")
-    own = [after - before for before, after in itertools.pairwise(ends)]
-    counted = seconds[WARM_UP:-LAST] if seconds[0] is not None else own[WARM_UP - 1 : -LAST]
-    return Measured(counted, ends[0] - began, peak.mb)
+def ratio(of: Case, to: Case) -> float:
+    """The median over the turns of one case's seconds divided by another's."""
+    return statistics.median(a / b for a, b in zip(of.seconds, to.seconds, strict=True))
 
 
 def run_workload(name: str, rounds: int, workers: int) -> Figures:
     options = WORKLOADS[name]
-    ideal = measure("ideal", options, rounds, workers).median / workers if options else None
-    ours = measure("ray", options, rounds, workers)
-    flower = measure("flower", options, rounds, workers)
+    kinds = ["ideal", "ray", "flower"] if options else ["ray", "flower"]
+    with contextlib.ExitStack() as stack:
+        cases: dict[str, Case] = {}
+        for how in kinds:
+            cases[how] = Case(how, options, rounds, workers)
+            stack.callback(cases[how].close)
+        for _ in range(WARM_UP - 1):
+            for case in cases.values():
+                case.look()
+        for _ in range(rounds):
+            for case in cases.values():
+                case.round()
+        for _ in range(LOOKS):
+            for case in cases.values():
+                case.look()
+    ideal, ours, flower = cases.get("ideal"), cases["ray"], cases["flower"]
     return {
-        "ideal_s": ideal,
+        "ideal_s": ideal.median / workers if ideal else None,
         "ours_s": ours.median,
         "flower_s": flower.median,
-        "ours_over_ideal": ours.median / ideal if ideal else None,
-        "flower_over_ours": flower.median / ours.median,
+        "ours_over_ideal": ratio(ours, ideal) * workers if ideal else None,
+        "flower_over_ours": ratio(flower, ours),
         "first_round_s": ours.first_round,
         "flower_first_round_s": flower.first_round,
         "peak_mb": ours.peak_mb,
         "flower_peak_mb": flower.peak_mb,
+        "rounds": rounds,
         "workers": workers,
     }
 

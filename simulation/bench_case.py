@@ -1,6 +1,6 @@
 """One measured case of the bench, in a process of its own: `python -m simulation.bench_case '{"how": ..., ...}'`.
 
-Prints a line of JSON as each round ends; the bench notes when it comes.
+Does a round whenever a line comes in, and prints a line of JSON as it ends; the bench times the two. It ends with its input.
 """
 
 from __future__ import annotations
@@ -14,10 +14,17 @@ from typing import Any
 from fl_strategies.records import Observer, Record
 
 
+def announce(round: int) -> None:
+    """Round `round` has ended; returns when the next one is wanted."""
+    print(json.dumps({"round": round}), flush=True)
+    if not sys.stdin.readline():
+        raise SystemExit  # nobody is there any more
+
+
 class Announcer(Observer):
     def recorded(self, record: Record) -> None:
         if record["round"]:
-            print(json.dumps({"round": record["round"], "replies": len(record["cohort"])}), flush=True)
+            announce(record["round"])
 
 
 def run_case(how: str, options: dict[str, Any], rounds: int, workers: int) -> None:
@@ -29,8 +36,8 @@ def run_case(how: str, options: dict[str, Any], rounds: int, workers: int) -> No
             from fl_strategies.plan import make_plan
             from simulation.bench_loop import plain_rounds
 
-            for round, seconds in enumerate(plain_rounds(make_plan(given).config, rounds), start=1):
-                print(json.dumps({"round": round, "seconds": seconds}), flush=True)
+            for round, _ in enumerate(plain_rounds(make_plan(given).config), start=1):
+                announce(round)
         elif options:
             from simulation.runner import run
 
@@ -48,7 +55,7 @@ def _idle_ray(rounds: int, workers: int) -> None:
     from simulation.engine import RayGrid
 
     with RayGrid("simulation.bench_idle:app", CLIENTS, {}, workers=workers) as grid:
-        idle_server(rounds)(grid, Context(1, 1, {}, RecordDict(), {}))
+        idle_server(rounds, announce)(grid, Context(1, 1, {}, RecordDict(), {}))
 
 
 def _idle_flower(rounds: int, workers: int) -> None:
@@ -61,10 +68,17 @@ def _idle_flower(rounds: int, workers: int) -> None:
     from simulation.bench_idle import CLIENTS, app, idle_server
 
     logging.getLogger("flwr").setLevel(logging.ERROR)
-    quiet: Any = {"num_cpus": workers, "include_dashboard": False, "logging_level": "error", "log_to_driver": False}
+    quiet: Any = {
+        "address": "local",
+        "num_cpus": workers,
+        "include_dashboard": False,
+        "logging_level": "error",
+        "log_to_driver": False,
+    }
     backend: Any = {"client_resources": {"num_cpus": 1, "num_gpus": 0.0}, "init_args": quiet}
-    run_simulation(idle_server(rounds), app, CLIENTS, backend_config=backend)
+    run_simulation(idle_server(rounds, announce), app, CLIENTS, backend_config=backend)
 
 
 if __name__ == "__main__":
+    sys.stdin.readline()  # the first round is wanted at once
     run_case(**json.loads(sys.argv[1]))

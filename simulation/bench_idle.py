@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
+from collections.abc import Callable
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, Context, Message, MessageType, RecordDict
@@ -26,8 +26,8 @@ def idle(message: Message, context: Context) -> Message:
     return Message(RecordDict({"arrays": message.content["arrays"]}), reply_to=message)
 
 
-def idle_server(rounds: int) -> ServerApp:
-    """A server that prints the number of each round that has ended."""
+def idle_server(rounds: int, announce: Callable[[int], None]) -> ServerApp:
+    """A server that announces each round that has ended."""
     server = ServerApp()
 
     @server.main()
@@ -44,6 +44,8 @@ def idle_server(rounds: int) -> ServerApp:
                 for i in chosen
             ]
             count = sum(reply.has_content() for reply in exchange(grid, messages, TIMEOUT, threading.Event()))
-            print(json.dumps({"round": round, "replies": count}), flush=True)
+            if count < COHORT:
+                raise RuntimeError(f"Only {count} of {COHORT} clients answered in round {round}.")
+            announce(round)
 
     return server

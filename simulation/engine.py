@@ -64,6 +64,7 @@ class Crew:
     calls: deque[Call] = field(default_factory=deque)
     pid: int = 0  # known once it is ready
     kinds: set[str] = field(default_factory=set)  # of messages that it has answered
+    records: set[int] = field(default_factory=set)  # stored array records that its last call leaves it with
 
 
 class RayGrid(Grid):
@@ -235,6 +236,7 @@ class RayGrid(Grid):
                     call.given_up = min(call.given_up, time.monotonic())
                     if call is not crew.calls[0]:
                         self.ray.cancel(call.ref)
+                        crew.records = set()  # it may never see those of this call
 
     # Dealing work and collecting answers
 
@@ -249,8 +251,12 @@ class RayGrid(Grid):
                     # A worker's first message of a kind comes alone: it loads data.
                     jobs = self.waiting.take(crew.kinds, 1 + len(self.waiting) // (4 * len(self.crews)))
                     refs = {number: ref for job in jobs for number, ref in job.refs.items()}
+                    # Every reference in a call costs the object store's time, also for what the worker has had before.
+                    fresh = {number: ref for number, ref in refs.items() if number not in crew.records}
+                    crew.records = set(refs)
                     tasks = [job.task() for job in jobs]
-                    self._call(crew, crew.actor.answer.remote(tasks, list(refs), *refs.values()), jobs)
+                    answers = crew.actor.answer.remote(tasks, list(refs), list(fresh), *fresh.values())
+                    self._call(crew, answers, jobs)
 
     def _call(self, crew: Crew, ref: Any, jobs: list[Job]) -> None:
         call = Call(ref, crew, jobs)

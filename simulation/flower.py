@@ -52,6 +52,7 @@ def run_flower(server_app: ServerApp, config: Options, run_config: dict[str, Sca
     backend: Any = {
         "client_resources": {"num_cpus": 1, "num_gpus": config.gpus_per_client},
         "init_args": {
+            "address": "local",
             "num_cpus": workers,
             "include_dashboard": False,
             "logging_level": "error",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-INTERVAL = 0.5  # seconds between two looks
+INTERVAL = 0.2  # seconds between two looks
 
 
 @dataclass
@@ -55,3 +55,4 @@ def peak_memory(pid: int) -> Iterator[Peak]:
     finally:
         done.set()
         watcher.join()
+        peak.mb = max(peak.mb, memory_mb(pid))

@@ -36,7 +36,7 @@ def start_ray(address: str, cores: int) -> None:
                 "object_store_memory": OBJECT_STORE,
                 "_system_config": INLINE,
             }
-            ray.init(num_cpus=cores, **local, **quiet)
+            ray.init("local", num_cpus=cores, **local, **quiet)
         return
     try:
         ray.init(address=address, **quiet)

@@ -71,12 +71,13 @@ class Worker:
             torch.set_num_threads(1)
         return os.getpid()
 
-    def answer(self, tasks: list[Task], shared: list[int], *records: PackedArrays) -> list[Answer]:
-        """Answer the tasks in order; `records` are the array records numbered in `shared`, unpacked once for all clients."""
-        self.records = {
-            number: self.records[number] if number in self.records else unpack_arrays(packed)
-            for number, packed in zip(shared, records, strict=True)
-        }
+    def answer(self, tasks: list[Task], shared: list[int], fresh: list[int], *records: PackedArrays) -> list[Answer]:
+        """Answer the tasks in order. They need the array records numbered in `shared`; `records` are those numbered in `fresh`.
+
+        The others are there from the call before. Each is unpacked once for all clients.
+        """
+        new = {number: unpack_arrays(packed) for number, packed in zip(fresh, records, strict=True)}
+        self.records = {number: new[number] if number in new else self.records[number] for number in shared}
         return [self._answer(task) for task in tasks]
 
     def _answer(self, task: Task) -> Answer:

@@ -6,6 +6,7 @@ import argparse
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,62 +16,74 @@ import pytest
 from fl_config.params import ConfigError
 from fl_config.seeds import rng
 from simulation import bench
-from simulation.bench import Measured
-from simulation.process_memory import memory_mb
+from simulation.process_memory import family, memory_mb
 
 pytestmark = pytest.mark.timeout(120)
 KEYS = "ideal_s ours_s flower_s ours_over_ideal flower_over_ours first_round_s flower_first_round_s peak_mb workers"
-SECONDS = {"ideal": [0.9, 0.8, 1.0], "ray": [0.5, 0.45, 9.0], "flower": [0.75, 0.7, 1.5]}
+SECONDS = {"ideal": [0.9, 0.8, 2.0], "ray": [0.5, 0.45, 1.0], "flower": [0.75, 0.9, 1.5]}
 
 
 @pytest.fixture
-def cases(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
-    """Known times instead of real runs; the list tells which were asked for."""
-    asked: list[tuple[str, int, int]] = []
+def turns(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Known times instead of real runs; the list tells who did what, in order."""
+    done: list[str] = []
 
-    def known(how: str, options: dict[str, Any], rounds: int, workers: int) -> Measured:
-        asked.append((how, rounds, workers))
-        return Measured(SECONDS[how], first_round=len(how), peak_mb=100.0)
+    class Known(bench.Case):
+        def __init__(self, how: str, options: dict[str, Any], rounds: int, workers: int) -> None:
+            self.how, self.seconds, self.first_round, self.peak_mb = how, [], float(len(how)), 0.0
+            done.append(f"start {how}")
 
-    monkeypatch.setattr(bench, "measure", known)
-    return asked
+        def round(self) -> None:
+            self.seconds.append(SECONDS[self.how][len(self.seconds)])
+            done.append(f"round {self.how}")
+
+        def look(self) -> None:
+            self.peak_mb = 100.0
+
+        def close(self) -> None:
+            done.append(f"end {self.how}")
+
+    monkeypatch.setattr(bench, "Case", Known)
+    return done
 
 
-def test_figures_are_medians_and_their_ratios(cases: list[tuple[str, int, int]]) -> None:
-    figures = bench.run_bench(["lenet-100x10"], rounds=12, workers=2)["lenet-100x10"]
-    assert cases == [("ideal", 12, 2), ("ray", 12, 2), ("flower", 12, 2)]
+def test_figures_are_medians_and_ratios_those_of_each_turn(turns: list[str]) -> None:
+    figures = bench.run_bench(["lenet-100x10"], rounds=3, workers=2)["lenet-100x10"]
+    assert turns[:6] == ["start ideal", "start ray", "start flower", "round ideal", "round ray", "round flower"]
+    assert sorted(turns[-3:]) == ["end flower", "end ideal", "end ray"]
     assert set(KEYS.split()) <= figures.keys()
     assert figures["ideal_s"] == pytest.approx(0.45)
     assert figures["ours_s"] == 0.5
-    assert figures["ours_over_ideal"] == pytest.approx(0.5 / 0.45)
-    assert figures["flower_over_ours"] == pytest.approx(1.5)
+    assert figures["ours_over_ideal"] == pytest.approx(2 * 0.5 / 0.9)  # of 1.11, 1.125 and 1.0
+    assert figures["flower_over_ours"] == pytest.approx(1.5)  # of 1.5, 2.0 and 1.5
     assert (figures["first_round_s"], figures["flower_first_round_s"], figures["workers"]) == (3, 6, 2)
+    assert figures["peak_mb"] == 100.0
 
 
-def test_the_idle_workload_has_no_ideal(cases: list[tuple[str, int, int]]) -> None:
-    figures = bench.run_bench(["idle-1000x100"], workers=2)["idle-1000x100"]
+def test_the_idle_workload_has_no_ideal(turns: list[str]) -> None:
+    figures = bench.run_bench(["idle-1000x100"], rounds=2, workers=2)["idle-1000x100"]
     assert figures["ideal_s"] is None
     assert figures["ours_over_ideal"] is None
-    assert [how for how, _, _ in cases] == ["ray", "flower"]
+    assert "start ideal" not in turns
 
 
-@pytest.mark.usefixtures("cases")
+@pytest.mark.usefixtures("turns")
 def test_the_command_writes_json_and_prints_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     parser = argparse.ArgumentParser()
     bench.add_arguments(parser)
     file = tmp_path / "bench.json"
-    args = parser.parse_args(["--workloads", "mlp-500x10,idle-1000x100", "--rounds", "11", "--json", str(file)])
+    args = parser.parse_args(["--workloads", "mlp-500x10,idle-1000x100", "--rounds", "3", "--json", str(file)])
     assert bench.main(args) == 0
     assert list(json.loads(file.read_text())) == ["mlp-500x10", "idle-1000x100"]
     assert "mlp-500x10" in capsys.readouterr().out
 
 
-def test_an_unknown_workload_is_refused_before_anything_runs(cases: list[tuple[str, int, int]]) -> None:
+def test_an_unknown_workload_is_refused_before_anything_runs(turns: list[str]) -> None:
     parser = argparse.ArgumentParser()
     bench.add_arguments(parser)
     with pytest.raises(ConfigError, match=r"There is no workload 'lenet'; did you mean 'lenet-100x10'\?"):
         bench.main(parser.parse_args(["--workloads", "mlp-500x10,lenet"]))
-    assert not cases
+    assert not turns
 
 
 @pytest.fixture
@@ -84,16 +97,31 @@ def tiny(tmp_path: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("how", ["ideal", "ray"])
-def test_a_case_runs_in_a_process_of_its_own_and_is_timed(how: str, tiny: dict[str, Any]) -> None:
-    measured = bench.measure(how, tiny, rounds=3, workers=1)
-    assert len(measured.rounds) == 3
-    assert all(0 < seconds < measured.first_round for seconds in measured.rounds)
-    assert measured.peak_mb > 50
+def test_a_case_runs_round_by_round_in_a_process_of_its_own(how: str, tiny: dict[str, Any]) -> None:
+    case = bench.Case(how, tiny, rounds=2, workers=1)
+    try:
+        started = family(case.process.pid)
+        case.round()
+        time.sleep(0.5)  # it waits, and this does not count
+        case.round()
+        case.look()
+    finally:
+        case.close()
+    assert len(case.seconds) == 2
+    assert all(0 < seconds < case.first_round for seconds in case.seconds)
+    assert case.peak_mb > 50
+    assert case.process.returncode is not None
+    assert len(started) > 1 or how == "ideal"
+    assert not [pid for pid in started if Path(f"/proc/{pid}/cmdline").exists() and _alive(pid)]
+
+
+def _alive(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
 
 
 def test_a_case_that_fails_says_why(tiny: dict[str, Any]) -> None:
-    with pytest.raises(RuntimeError, match="ended after 0 rounds"):
-        bench.measure("ideal", {**tiny, "dataset": "npz:no-such-file.npz"}, rounds=1, workers=1)
+    with pytest.raises(RuntimeError, match=r"ended after 0 rounds:[\s\S]*no-such-file"):
+        bench.Case("ideal", {**tiny, "dataset": "npz:no-such-file.npz"}, rounds=1, workers=1)
 
 
 def test_memory_counts_the_children_too() -> None:
