@@ -74,3 +74,8 @@ def weighted_sum(weights: NDArray[np.float64], rows: Matrix) -> NDArray[np.float
             np.multiply(row, weight, out=term, dtype=np.float64)
             total += term
     return total
+
+
+def norm(vector: NDArray[np.floating]) -> float:
+    """The Euclidean norm in float64. Not NumPy's, whose BLAS threads would spin on the workers' cores long after they are done."""
+    return math.sqrt(float(np.square(vector, dtype=np.float64).sum()))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from clients.arrays import read_array
 from clients.client import ARRAYS, EXTRA, METRICS
-from fl_strategies.cohort import ClientId, Vector
+from fl_strategies.cohort import ClientId, Vector, norm
 from fl_strategies.layout import Arrays, Layout, from_record, record_bytes
 
 # What Flower says about a message that expired, or whose node went away.
@@ -80,10 +80,10 @@ def check_round(message: Message, round: int) -> None:
 def limit_update(reply: ClientReply, omega: Vector, largest: float) -> bool:
     """Scale theta_i - omega down to the norm `largest`; says whether it was longer. What comes beside the model stays as it is."""
     update = reply.vector.astype(np.float64) - omega
-    norm = float(np.linalg.norm(update))
-    if norm <= largest:
+    length = norm(update)
+    if length <= largest:
         return False
-    reply.vector = (omega + update * (largest / norm)).astype(np.float32)
+    reply.vector = (omega + update * (largest / length)).astype(np.float32)
     return True
 
 

@@ -38,11 +38,10 @@ class Rows:
         self.filed += 1
 
     def arranged(self, order: Sequence[int]) -> Matrix:
-        """The rows in this order: a matrix where all are in memory, otherwise this object, which stands in for one."""
+        """The rows in this order. Nothing is copied: this object stands in for the matrix."""
         self.order = list(order)
-        if self.file is None:
-            return np.stack([self.held[place] for place in order])
-        self.file.flush()
+        if self.file is not None:
+            self.file.flush()
         return cast(Matrix, self)
 
     def _row(self, place: int) -> Vector:

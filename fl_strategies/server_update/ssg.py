@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from clients.objectives.ssg import SsgParams
 from fl_config.params import ConfigError
-from fl_strategies.cohort import ClientId, Cohort, Matrix, Population, State, Vector, weighted_sum
+from fl_strategies.cohort import ClientId, Cohort, Matrix, Population, State, Vector, norm, weighted_sum
 from fl_strategies.server_update.average import average
 from fl_strategies.server_update.base import RoundSettings, ServerStep
 from fl_strategies.server_update.scaffold import relative_sizes_of
@@ -146,7 +146,7 @@ class Ssg(ServerStep):
         return new_omega, new
 
     def memory_norm(self, state: State) -> float:
-        return float(np.linalg.norm(state["H"])) / max(1, int(state["population"][0]))
+        return norm(state["H"]) / max(1, int(state["population"][0]))
 
     def metrics(self, state: State) -> dict[str, float]:
         return {"ssg/memory_norm": self.memory_norm(state)}
