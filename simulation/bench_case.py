@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from fl_strategies.records import Observer, Record
+from simulation.ray_start import begin_early
 
 
 def announce(round: int) -> None:
@@ -21,10 +21,15 @@ def announce(round: int) -> None:
         raise SystemExit  # nobody is there any more
 
 
-class Announcer(Observer):
-    def recorded(self, record: Record) -> None:
-        if record["round"]:
-            announce(record["round"])
+def announcer() -> Any:
+    from fl_strategies.records import Observer, Record
+
+    class Announcer(Observer):
+        def recorded(self, record: Record) -> None:
+            if record["round"]:
+                announce(record["round"])
+
+    return Announcer()
 
 
 def run_case(how: str, options: dict[str, Any], rounds: int, workers: int) -> None:
@@ -39,9 +44,10 @@ def run_case(how: str, options: dict[str, Any], rounds: int, workers: int) -> No
             for round, _ in enumerate(plain_rounds(make_plan(given).config), start=1):
                 announce(round)
         elif options:
+            begin_early({**given, "engine": how})  # as the command does
             from simulation.runner import run
 
-            run({**given, "engine": how}, [Announcer()])
+            run({**given, "engine": how}, [announcer()])
         elif how == "ray":
             _idle_ray(rounds, workers)
         else:

@@ -16,6 +16,7 @@ from typing import Any, NoReturn, get_args
 from fl_config.options import FLAGS, parse_assignment, parse_scalar, read_toml
 from fl_config.params import ConfigError, nearest
 from simulation.folder import RunFolderError
+from simulation.ray_start import begin_early, end_unused
 
 INTERRUPTED, WRONG_USE = 130, 2
 Command = Callable[[argparse.Namespace], int]
@@ -87,11 +88,12 @@ def given_options(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def command_run(args: argparse.Namespace) -> int:
+    values = given_options(args)
+    begin_early(values)  # first: what is imported now takes as long as Ray
     from simulation.progress import progress
     from simulation.report import write_report
     from simulation.runner import run
 
-    values = given_options(args)
     with stoppable() as stop, progress() as shown:
         result = run(values, [shown], stop)
     if not result.finished:
@@ -187,6 +189,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    finally:
+        end_unused()
 
 
 if __name__ == "__main__":

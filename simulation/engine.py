@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import logging
 import math
-import os
 import sys
 import tempfile
 import threading
@@ -32,7 +31,7 @@ from flwr.supercore.task_identity import TaskIdentity
 from fl_config.options import Scalar
 from fl_config.params import ConfigError
 from simulation.jobs import FIRST_NODE, Job, JobQueue
-from simulation.ray_start import checked_workers, start_ray
+from simulation.ray_start import RayStart, checked_workers, wanted_cores
 from simulation.wire import Answer, pack_arrays, unpack_arrays, unpack_content
 from simulation.worker import RUN_ID, Worker
 
@@ -102,9 +101,9 @@ class RayGrid(Grid):
         self._numbers = itertools.count()
         self._failed_starts = 0
         self._told: set[str] = set()
-        self._owns_ray = False
+        self._own_ray: RayStart | None = None
         self._problem: BaseException | None = None
-        self._up, self._ending = threading.Event(), threading.Event()
+        self._up = threading.Event()
         self._starter = threading.Thread(target=self._start, name="fedloom-ray", daemon=True)
         self._starter.start()
 
@@ -115,9 +114,7 @@ class RayGrid(Grid):
             import ray
 
             self.ray: Any = ray
-            if not ray.is_initialized():
-                self._owns_ray = True
-                start_ray(self.address, self.workers or os.cpu_count() or 1)
+            self._own_ray = RayStart.take(self.address, wanted_cores(self.workers))
             self.workers = checked_workers(self.workers, self.gpus_per_client, self.clients)
             options = {"num_cpus": 1, "num_gpus": self.gpus_per_client, "max_restarts": 0, "max_task_retries": 0}
             self.worker_class = ray.remote(Worker).options(**options)
@@ -127,7 +124,6 @@ class RayGrid(Grid):
             self._problem = problem
         finally:
             self._up.set()
-        self._ending.wait()  # Ray's processes end with the thread that started them
 
     def _hire(self) -> None:
         actor: Any = self.worker_class.remote(self.client_app, self.clients, self.run_config, self.folder, sys.path)
@@ -147,11 +143,10 @@ class RayGrid(Grid):
         for crew in self.crews:
             self.ray.kill(crew.actor)
         self.crews, self.calls, self.jobs, self.waiting = [], {}, {}, JobQueue()
-        if self._owns_ray:
-            self.ray.shutdown()
-            self._owns_ray = False
-        self._ending.set()
         self._starter.join()
+        if self._own_ray:
+            self._own_ray.end()
+            self._own_ray = None
         if self._own_folder:
             self._own_folder.cleanup()
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Iterator
-from typing import Any
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
 
+from fl_config.options import options
 from fl_config.params import ConfigError
 
 OBJECT_STORE = 512 * 2**20  # bytes; taken only as far as messages in flight need it
@@ -19,6 +21,81 @@ MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(32 * 2**20), "MALLOC_TRIM_THRESHOLD_": s
 # Processes of a Ray head that a simulation on one machine has no use for (autoscaler, dashboard, forwarding of logs). Each takes
 # about a second of a core to start, which on two cores is a good part of the time to the first round.
 UNUSED = ("start_monitor", "start_api_server", "start_log_monitor")
+
+
+class RayStart:
+    """Ray being started, or joined, in the background, in a thread that stays as long as it is wanted: Ray's processes end with it."""
+
+    begun: ClassVar[RayStart | None] = None
+
+    def __init__(self, address: str, cores: int) -> None:
+        self.address, self.cores = address, cores
+        self.taken = False  # by a grid, which then ends it
+        self._problem: BaseException | None = None
+        self._up, self._ending = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, name="fedloom-ray", daemon=True)
+        RayStart.begun = self
+        self._thread.start()
+
+    @classmethod
+    def take(cls, address: str, cores: int) -> RayStart | None:
+        """Wait until Ray is there. Returns the start that the caller has to end, None where Ray is another's."""
+        import ray
+
+        begun = cls.begun
+        if begun and not begun.taken and (begun.address, begun.cores) != (address, cores):
+            begun.end()
+        if (cls.begun and cls.begun.taken) or (not cls.begun and ray.is_initialized()):
+            return None
+        own = cls.begun or cls(address, cores)
+        own.taken = True
+        try:
+            own.wait()
+        except BaseException:
+            own.end()
+            raise
+        return own
+
+    def _run(self) -> None:
+        try:
+            start_ray(self.address, self.cores)
+        except BaseException as problem:
+            self._problem = problem
+        finally:
+            self._up.set()
+        self._ending.wait()
+
+    def wait(self) -> None:
+        """Return when Ray is there; raises what went wrong."""
+        self._up.wait()
+        if self._problem is not None:
+            raise self._problem
+
+    def end(self) -> None:
+        import ray
+
+        self._up.wait()
+        ray.shutdown()
+        self._ending.set()
+        self._thread.join()
+        RayStart.begun = None
+
+
+def begin_early(values: Mapping[str, Any]) -> None:
+    """Start Ray for a run with these options while the process still loads torch: both take seconds. Wrong options are an error."""
+    config = options({} if values.get("resume") else values)
+    if config.engine == "ray" and not values.get("resume"):
+        RayStart(config.ray_address, wanted_cores(config.workers))
+
+
+def end_unused() -> None:
+    """End what was begun for a run that never came to it."""
+    if RayStart.begun:
+        RayStart.begun.end()
+
+
+def wanted_cores(workers: int) -> int:
+    return workers if workers > 0 else os.cpu_count() or 1
 
 
 def start_ray(address: str, cores: int) -> None:
