@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import logging
 import os
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
@@ -14,10 +16,12 @@ from fl_config.params import ConfigError
 
 OBJECT_STORE = 512 * 2**20  # bytes; taken only as far as messages in flight need it
 # Replies up to this size travel with the answer of the call: on small models that takes a third less CPU than the object store.
-INLINE = {"max_direct_call_object_size": 8 * 2**20, "task_rpc_inlined_bytes_limit": 64 * 2**20}
-# How the C library of the workers keeps freed memory: by default it returns the activations of a larger model to the system after
-# every minibatch and gets them again page by page, a quarter of the time of cnn64.
-MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(32 * 2**20), "MALLOC_TRIM_THRESHOLD_": str(256 * 2**20)}
+INLINE = {"max_direct_call_object_size": 2 * 2**20, "task_rpc_inlined_bytes_limit": 64 * 2**20}
+# How the C library keeps freed memory: by default it returns the activations of a larger model to the system after every minibatch
+# and gets them again page by page, a quarter of the time of cnn64; with the driver's copies of replies it is the same.
+MMAP_THRESHOLD, TRIM_THRESHOLD = 32 * 2**20, 256 * 2**20
+MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(MMAP_THRESHOLD), "MALLOC_TRIM_THRESHOLD_": str(TRIM_THRESHOLD)}  # of workers
+MALLOPT = {-3: MMAP_THRESHOLD, -1: TRIM_THRESHOLD}  # the same in this process, by the numbers of glibc's malloc.h
 # Processes of a Ray head that a simulation on one machine has no use for (autoscaler, dashboard, forwarding of logs). Each takes
 # about a second of a core to start, which on two cores is a good part of the time to the first round.
 UNUSED = ("start_monitor", "start_api_server", "start_log_monitor")
@@ -102,6 +106,9 @@ def start_ray(address: str, cores: int) -> None:
     """Join the cluster at `address`, or start one of this many cores here."""
     for name, value in {"RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_USAGE_STATS_ENABLED": "0", **MALLOC}.items():
         os.environ.setdefault(name, value)
+    if sys.platform == "linux" and (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)):
+        for parameter, size in MALLOPT.items():
+            mallopt(parameter, size)
     import ray
 
     logging.getLogger("ray").setLevel(logging.ERROR)
