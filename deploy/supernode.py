@@ -1,9 +1,12 @@
 """Flower's supernode with less waiting: `python -m deploy.supernode` takes the flags of `flower-supernode`.
 
 A supernode that is killed and started again is refused for as long as its former life counts as connected, a minute, and gives up;
-here it is missed after 20 s, and tries until it is let in. Two things make an idle round of the plain supernode slow, and neither is an option there. It asks for work every 3 s; here it asks
-a few times a second while there is work, and every second otherwise. And it starts a new Python for every message, which imports torch each time; here each message is a fork of a
-process that has imported everything already. All this reaches into flwr 1.39, the only line that is supported: tests/deploy measures it.
+here it is missed after 20 s, and tries until it is let in.
+
+Three things make an idle round of the plain supernode slow, and none is an option there. It asks for work every 3 s; here it asks a
+few times a second while there is work, and every second otherwise. It starts a new Python for every message, which imports
+torch each time; here each message is a fork of a process that has imported everything already. And what is announced before it has
+arrived is looked for again after seconds (`fl_strategies.flower_parts`). All this reaches into flwr 1.39, the only line that is supported: tests/deploy measures it.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ import grpc
 from flwr.proto.fleet_pb2_grpc import FleetStub
 from flwr.supercore.superexec.executor import LaunchResult, SubprocessExecutor
 from flwr.supercore.superexec.executor.types import ExecutionSpec
+
+from fl_strategies.flower_parts import wait_for_parts
 
 SOONEST, LATEST, SLOWING = 0.1, 1.0, 0.1  # pauses in seconds; a tenth of the time since the last work, within limits
 FLOWERS_PAUSE = 3  # how long the plain supernode waits when there is no message
@@ -97,6 +102,7 @@ def answer_one(address: str, token: str, parent: int) -> None:
     """One message: fetch it from the supernode, run the client's app, leave the reply there."""
     from flwr.supernode.runtime.run_clientapp import run_clientapp
 
+    wait_for_parts()
     run_clientapp(address, token, insecure=True, parent_pid=parent)  # the supernode is on this host's loopback
 
 
@@ -122,6 +128,7 @@ def run_supernode(arguments: list[str]) -> None:
     ):
         assert hasattr(module, name), f"flwr has no {module.__name__}.{name} any more"
         setattr(module, name, value)
+    wait_for_parts()
     port = arguments[arguments.index("--port") + 1]
     subprocess.Popen([sys.executable, "-m", "deploy.supernode", SUPEREXEC, f"127.0.0.1:{port}", str(os.getpid())])
     sys.argv = ["flower-supernode", *arguments, "--isolation", "process"]

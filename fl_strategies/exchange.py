@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from flwr.app import Message
 from flwr.serverapp import Grid
 
+from fl_strategies.flower_parts import wait_for_parts
+
 FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.2
 # Of the time since sending: clients that train for an hour are not asked for five times a second, and nobody waits 2 % longer.
 SHARE, AT_MOST = 0.02, 2.0
@@ -24,7 +26,7 @@ def exchange(
     """Push, then pull with pauses that grow while nothing comes and shrink again when something does.
 
     With `enough` replies that are no errors the others are given up. A late reply is never seen again: only these messages are
-    asked for.
+    asked for; nor is one whose arrays have not arrived when time is up.
     A grid that waits for replies by itself is not paused for again, and one that can `abandon` messages is told those given up.
     """
     sent = list(messages)
@@ -40,6 +42,7 @@ def exchange(
             if stop.is_set():
                 raise RunStopped
             began = time.monotonic()
+            wait_for_parts(deadline - began)
             replies = list(grid.pull_messages(waiting))
             for reply in replies:
                 waiting.discard(reply.metadata.reply_to_message_id)

@@ -22,7 +22,7 @@ ROUNDS = 8
 PLAIN_SERVER = """
 from fl_strategies import strategy
 strategy.exchange = lambda grid, messages, timeout, stop, enough=None: grid.send_and_receive(messages, timeout=timeout)
-"""
+"""  # and with it Flower's own pauses for the parts of a reply
 
 
 class PlainNodes(Federation):
