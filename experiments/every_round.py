@@ -26,6 +26,9 @@ STEADY: dict[str, dict[str, Any]] = {
     "paper": {},
     "average=0.8": {"ssa.average": 0.8},
     "lambda_we=0.1": {"ssa.lambda_we": 0.1},
+    "lambda_we=1": {"ssa.lambda_we": 1.0},
+    "average=0.95": {"ssa.average": 0.95},
+    "lr=0.01": {"ssa.lr": 0.01},
 }
 
 

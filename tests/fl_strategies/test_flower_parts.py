@@ -11,6 +11,7 @@ import pytest
 from flwr.app import Message, MessageType, RecordDict
 from flwr.supercore.inflatable import inflatable_utils
 from flwr.supercore.inflatable.inflatable_utils import ObjectPullError, ObjectUnavailableError, pull_objects
+from flwr.supercore.task_identity import TaskIdentity
 
 from fl_strategies.exchange import exchange
 from fl_strategies.flower_parts import wait_for_parts
@@ -39,7 +40,7 @@ def test_an_array_that_is_late_is_found_without_a_pause_of_a_second() -> None:
     assert time.monotonic() - began < 0.9
 
 
-def test_a_reply_that_never_arrives_whole_does_not_outlast_the_round() -> None:
+def test_a_reply_that_never_arrives_whole_does_not_outlast_the_round(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(_: str) -> bytes:
         raise ObjectUnavailableError("its host died")
 
@@ -54,6 +55,9 @@ def test_a_reply_that_never_arrives_whole_does_not_outlast_the_round() -> None:
                 pull_objects(["a"], never)
             return []
 
+    monkeypatch.setattr(TaskIdentity, "_run_id", 1)
+    monkeypatch.setattr(TaskIdentity, "_node_id", 1)
+    monkeypatch.setattr(TaskIdentity, "_task_id", 1)
     message = Message(RecordDict(), 2, MessageType.TRAIN)
     grid: Any = Announced()
     began = time.monotonic()
