@@ -172,5 +172,6 @@ def hosted_client(
         memory=memory,
         settings=local_settings(config),
         initial=functools.partial(initial_state, spec),
+        class_names=dataset.class_names,
         secret=functools.partial(host_secret, folder / f"{quote(name, safe='')}.secret") if folder else None,
     )

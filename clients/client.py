@@ -7,6 +7,7 @@ the same client serves every strategy, also Flower's own: without our part of th
 from __future__ import annotations
 
 import json
+import logging
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,11 +33,18 @@ from fl_data import Augment, Samples
 from fl_models import Model, wrap
 from fl_models.flat import FlatModel, buffers, load_buffers, shapes, state_to_vector, vector_to_state
 
+log = logging.getLogger("fedloom")
 ARRAYS, CONFIG, EXTRA, METRICS = "arrays", "config", "extra", "metrics"
 HEAD = "head-"  # and the number of a cluster: the record of that cluster's part of the model
 METHOD = "fedloom"  # key of our JSON in the configuration record
 SECURE_SUM = "secure_sum"  # key in it of a query that takes part in a secure sum
+CLASS_NAMES = "class-names"  # key of them in the answer to a query
 Arrays = dict[str, NDArray[Any]]
+
+
+def names_of_classes(names: Sequence[str]) -> str:
+    """Class names as they are compared; empty where they are only numbers, which say nothing."""
+    return json.dumps(list(names)) if any(not name.isdigit() for name in names) else ""
 
 
 @dataclass
@@ -83,7 +91,8 @@ class LocalClient(NumPyClient):
     """One client and its data. `model` may be any nn.Module; ours know their body and head, others are wrapped.
 
     `initial` makes the run's seeded initial model, for servers that do not send it (FedCUAU's first stage); without it the model is
-    taken as it was given. `secret` gives the host's secret, for secure sums.
+    taken as it was given. `secret` gives the host's secret, for secure sums. `class_names` are told to the server, whose order of classes must
+    be the same.
     """
 
     def __init__(
@@ -98,6 +107,7 @@ class LocalClient(NumPyClient):
         settings: LocalSettings | None = None,
         initial: Callable[[], Mapping[str, NDArray[Any]]] | None = None,
         secret: Callable[[], bytes] | None = None,
+        class_names: Sequence[str] = (),
     ) -> None:
         if data.y is None:
             raise ConfigError(f"Client {client_id} has no labels to train on.")
@@ -110,6 +120,7 @@ class LocalClient(NumPyClient):
         self.settings = settings or LocalSettings()
         self.initial = initial
         self.secret = secret
+        self.class_names = class_names
         self.counts = torch.bincount(data.y, minlength=num_classes).cpu().numpy()
 
     @classmethod
@@ -163,6 +174,8 @@ class LocalClient(NumPyClient):
             "head": json.dumps(self.flat.model.head_names()),
             "trunk-end": json.dumps(self.flat.model.default_trunk_end),
         }
+        if names := names_of_classes(self.class_names):
+            known[CLASS_NAMES] = names
         for name, arguments in method.get("asks", {}).items():
             if name != "discrepancy":
                 raise ConfigError(f"The server asks for {name!r}, which this client does not answer.")
@@ -209,6 +222,9 @@ class LocalClient(NumPyClient):
         arrays = self._state_arrays()
         heads = {number: self._train_head(task, number, arrays, private) for number in sorted(task.heads)}
         vectors = {name: flat.to_canonical(value) for name, value in r.state.items()}
+        if vectors and not state and task.acked_round:
+            lost = "client %s has lost what it remembered of round %d (its state folder is gone?) and begins from zero"
+            log.warning(lost, self.client_id, task.acked_round)
         self.memory.save(task.round, {**vectors, **personal.remember(arrays, private)})
         metrics = {
             "num-examples": len(self.data),

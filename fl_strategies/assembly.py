@@ -20,6 +20,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 from clients.assembly import build_model, counts_of, local_settings, model_spec
+from clients.client import CLASS_NAMES, names_of_classes
 from clients.device import choose_device
 from clients.training import evaluate
 from fl_config.params import ConfigError
@@ -102,7 +103,11 @@ class Server:
             wait=config.wait,
             eval_every=config.eval_every,
             personal_epochs=plan.personal_epochs,
-            expects={"num-classes": dataset.num_classes, "sample-shape": json.dumps(dataset.shape)},
+            expects={
+                "num-classes": dataset.num_classes,
+                "sample-shape": json.dumps(dataset.shape),
+                CLASS_NAMES: names_of_classes(dataset.class_names),
+            },
             side=side,
             observers=[folder, *observers],
             save=lambda state: folder.checkpoint(state, config.rounds),

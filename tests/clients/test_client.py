@@ -128,6 +128,21 @@ def test_state_is_proposed_and_taken_up_only_when_acknowledged() -> None:
     assert one.memory.load(1) == {}
 
 
+def test_a_client_that_has_lost_its_state_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    def fit(round: int, acked: int) -> None:
+        method = {"objectives": [["dyn", {}]], "scalars": {"q": 1.0}, "acked_round": acked}
+        one.fit(one.get_parameters({}), {"server-round": round, METHOD: json.dumps(method)})
+
+    one = client(batch_size=10)
+    with caplog.at_level("WARNING", "fedloom"):
+        fit(1, 0)
+        fit(2, 1)
+        assert not caplog.records
+        one.memory.keep([])  # as if its folder had been deleted
+        fit(3, 2)
+    assert "client 3 has lost what it remembered of round 2" in caplog.text
+
+
 def test_settings_of_the_message_win() -> None:
     merged = task_settings(LocalSettings(lr=1.0, epochs=3), {"lr": 0.2, "batch-size": 0, "unknown": 1})
     assert (merged.lr, merged.initial_lr, merged.batch_size, merged.epochs) == (0.2, 0.2, 0, 3)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 import time
 from pathlib import Path
@@ -68,6 +70,10 @@ def assert_equal(folder: Path, expected: dict[str, Any]) -> None:
         np.testing.assert_allclose(value, expected[name], atol=1e-6, rtol=0, err_msg=name)
 
 
+def server_apps(federation: Federation) -> list[int]:
+    return [process for process in processes_of(federation.folder) if "flwr-serverapp" in command_line(process)]
+
+
 @pytest.mark.parametrize("strategy", ["fedavg", "feddyn+disco+asd", "fedssg"])
 def test_private_data_on_three_hosts_gives_the_inline_model(
     federation: Federation, tmp_path: Path, strategy: str
@@ -100,7 +106,7 @@ def test_a_killed_server_app_is_resumed(federation: Federation, tmp_path: Path) 
     config = {**RUN, "strategy": "fedssg", "rounds": 5, "epochs": 20}
     folder = federation.submit("killed-server", config)
     federation.until(lambda: len(records(folder)) >= 3, "round 2")
-    apps = [process for process in processes_of(federation.folder) if "flwr-serverapp" in command_line(process)]
+    apps = server_apps(federation)
     assert len(apps) == 1
     os.kill(apps[0], signal.SIGKILL)
     assert not (folder / "summary.json").exists()
@@ -129,3 +135,18 @@ def test_a_link_that_is_cut_for_20_seconds(federation: Federation, tmp_path: Pat
     assert lines[-1]["cohort"] == list(SITES)
     assert all(line["cohort"] in ([], list(SITES)) for line in lines[1:])
     assert_equal(folder, twin(federation, tmp_path / "twin", config, lines))
+
+
+def test_a_run_can_be_watched_and_stopped(federation: Federation) -> None:
+    """By the administrator's commands: the list of runs, the log, the end of a run; its finished rounds stay."""
+    folder = federation.submit("stopped", {**RUN, "strategy": "fedavg", "rounds": 200})
+    federation.until(lambda: len(records(folder)) >= 2, "round 1")
+    listed = re.search(r"(\d{12,}).*running", federation.command("status"))
+    assert listed
+    assert "round 1/200" in federation.command("logs", listed[1])
+    federation.command("stop", listed[1])
+    federation.running = None  # it gives up now, as it should
+    federation.until(lambda: not server_apps(federation), "the end of the server's app")
+    assert json.loads((folder / "summary.json").read_text())["finished"] is False
+    assert 2 <= len(records(folder)) < 200
+    assert not re.search(r"\d{12,}.*running", federation.command("status"))

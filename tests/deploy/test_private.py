@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import client_app
 from fl_config.options import as_flat
@@ -121,3 +123,26 @@ def test_sites_can_agree_on_how_images_are_normalised(tmp_path: Path) -> None:
     np.savez(path, x_test=images[:0], y_test=labels[:0])
     with pytest.raises(DataError, match="no test samples"):
         load(f"npz:{path}")
+
+
+def test_sites_may_keep_their_images_in_folders(tmp_path: Path) -> None:
+    """One folder a class, empty where a site has no such image; the server has its own for testing."""
+    rng = np.random.default_rng(3)
+    for site, counts in {"site-a": (9, 3), "site-b": (2, 10), "site-c": (8, 0), "server": (6, 6)}.items():
+        for number, (label, count) in enumerate(zip(("cat", "dog"), counts, strict=True)):
+            folder = tmp_path / site / label
+            folder.mkdir(parents=True)
+            for image in range(count):
+                pixels = rng.integers(120 * number, 120 * number + 100, size=(8, 8, 3), dtype=np.uint8)
+                Image.fromarray(pixels).save(folder / f"{image}.png")
+    nodes = {site: {"name": site, "data": f"folder:{tmp_path / site}"} for site in SITES}
+    more = {"dataset": f"folder:{tmp_path / 'server'}", "strategy": "feddisco", "rounds": 8, "lr": 0.05}
+    folder = federated(tmp_path, "images", nodes=nodes, **more)
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    assert all(line["cohort"] == list(SITES) for line in lines[1:])
+    assert lines[-1]["global/accuracy"] == 1.0  # dark cats and bright dogs
+    (tmp_path / "site-b" / "dog").rename(tmp_path / "site-b" / "bird")
+    with pytest.raises(
+        ConfigError, match=r'client site-b has the class names \["bird", "cat"\], the server \["cat", "dog"\]'
+    ):
+        federated(tmp_path, "other classes", nodes=nodes, **more)
