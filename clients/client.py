@@ -214,6 +214,7 @@ class LocalClient(NumPyClient):
         state = {
             name: flat.to_internal(value) for name, value in remembered.items() if not name.startswith(personal.PREFIX)
         }
+        forgotten = bool(task.acked_round and not state)
         reported = {}
         if "initial_loss" in task.report:
             reported["initial_loss"] = evaluate(flat.model, self.data, self.num_classes).loss
@@ -222,7 +223,7 @@ class LocalClient(NumPyClient):
         arrays = self._state_arrays()
         heads = {number: self._train_head(task, number, arrays, private) for number in sorted(task.heads)}
         vectors = {name: flat.to_canonical(value) for name, value in r.state.items()}
-        if vectors and not state and task.acked_round:
+        if forgotten and vectors:
             lost = "client %s has lost what it remembered of round %d (its state folder is gone?) and begins from zero"
             log.warning(lost, self.client_id, task.acked_round)
         self.memory.save(task.round, {**vectors, **personal.remember(arrays, private)})
