@@ -1,4 +1,4 @@
-"""FedSSA's `every_round` (the paper's Algorithm 1) from a warmed-up model, under settings meant to steady it (table A3).
+"""FedSSA's `every_round` (the paper's Algorithm 1) from a warmed-up model, under settings meant to steady it (table A4).
 
 Every run starts from FedAvg's model after round WARM of a trajectory (so `warmup_rounds` is paid once for all of them) and
 goes on with PER_CLASS training samples a class, to keep ten runs within minutes.
@@ -27,8 +27,17 @@ STEADY: dict[str, dict[str, Any]] = {
     "average=0.8": {"ssa.average": 0.8},
     "lambda_we=0.1": {"ssa.lambda_we": 0.1},
     "lambda_we=1": {"ssa.lambda_we": 1.0},
+    "lambda_we=10": {"ssa.lambda_we": 10.0},
+    "warm_start": {"ssa.warm_start": True},
     "average=0.95": {"ssa.average": 0.95},
     "lr=0.01": {"ssa.lr": 0.01},
+    "warm_start, 2000 samples": {
+        "ssa.warm_start": True,
+        "ssa.max_samples": 2000,
+        "ssa.n_view_banks": 4,
+        "ssa.steps_min": 0,
+        "rounds": 6,
+    },
 }
 
 

@@ -1,4 +1,4 @@
-"""FedSSA against FedAvg on the five `skew:CLIENT` targets of CIFAR-10 with two classes a client (tables A1 to A3).
+"""FedSSA against FedAvg on the five `skew:CLIENT` targets of CIFAR-10 with two classes a client (tables A1 to A4).
 
     python -m experiments.fedssa_targets learn defaults table     weights of every target, on FedAvg's trajectories
                                                                   (--split drawn or pairs, see trajectory.py)
