@@ -28,10 +28,11 @@ from pathlib import Path
 from typing import Any
 
 from fl_config.params import ConfigError, nearest
-from simulation.process_memory import family, peak_memory
+from simulation.process_memory import alive, family, peak_memory
 
 WARM_UP = 2  # rounds that do not count
 LOOKS = 2  # rounds after those that count, in which memory is looked at
+PATIENCE = 20  # seconds that a process has to end
 LAST = 1  # the last round evaluates and is never asked for
 IMAGES = {"strategy": "fedavg", "dataset": "fashion-mnist", "partition": "iid", "epochs": 1, "batch-size": 50}
 MANY = {**IMAGES, "model": "mlp:200,200", "clients": 500, "fraction": 0.02}
@@ -107,11 +108,14 @@ class Case:
         members = family(self.process.pid)
         self.process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(20)
+            self.process.wait(PATIENCE)
         for pid in members - {os.getpid()}:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self.process.wait()
+        deadline = time.monotonic() + PATIENCE
+        while any(map(alive, members)) and time.monotonic() < deadline:
+            time.sleep(0.05)
 
     @property
     def median(self) -> float:

@@ -28,6 +28,14 @@ def family(pid: int) -> set[int]:
     return found
 
 
+def alive(pid: int) -> bool:
+    """Whether a process still runs; one that has ended and waits for its parent does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def memory_mb(pid: int) -> float:
     """0 where the system does not tell."""
     total = 0

@@ -16,7 +16,7 @@ import pytest
 from fl_config.params import ConfigError
 from fl_config.seeds import rng
 from simulation import bench
-from simulation.process_memory import family, memory_mb
+from simulation.process_memory import alive, family, memory_mb
 
 pytestmark = pytest.mark.timeout(120)
 KEYS = "ideal_s ours_s flower_s ours_over_ideal flower_over_ours first_round_s flower_first_round_s peak_mb workers"
@@ -112,11 +112,7 @@ def test_a_case_runs_round_by_round_in_a_process_of_its_own(how: str, tiny: dict
     assert case.peak_mb > 50
     assert case.process.returncode is not None
     assert len(started) > 1 or how == "ideal"
-    assert not [pid for pid in started if Path(f"/proc/{pid}/cmdline").exists() and _alive(pid)]
-
-
-def _alive(pid: int) -> bool:
-    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    assert not [pid for pid in started if alive(pid)]
 
 
 def test_a_case_that_fails_says_why(tiny: dict[str, Any]) -> None:
