@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,9 @@ def test_a_wrong_strategy_is_said_and_leaves_no_process(tmp_path: Path) -> None:
     _, complaint = process.communicate(timeout=100)
     assert process.returncode == 2
     assert "did you mean 'fedavg'?" in complaint
+    deadline = time.monotonic() + 15  # they were told to end; that takes them a moment
+    while _members(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.1)
     assert not _members(process.pid)
 
 
