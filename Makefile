@@ -33,7 +33,7 @@ format: setup
 	$(BIN)/ruff format .
 
 run-config: setup
-	$(BIN)/python -m simulation.run_config pyproject.toml
+	$(BIN)/python -m fl_runs.run_config pyproject.toml
 
 test: lint
 	$(BIN)/fedloom data fetch fashion-mnist digits

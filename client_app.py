@@ -6,11 +6,11 @@ import torch
 from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
-from clients.assembly import hosted_client, simulated_client
 from clients.client import LocalClient, run_of
+from clients.hosting import hosted_client, simulated_client
 from clients.privacy import differential_privacy
-from fl_config.params import ConfigError
-from fl_strategies.plan import plan_of_run
+from fl_config.errors import ConfigError
+from fl_runs.plan import plan_of_run
 
 app = ClientApp(mods=[differential_privacy])
 

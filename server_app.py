@@ -9,12 +9,12 @@ from pathlib import Path
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
-from fl_strategies.assembly import Server
+from fl_runs.folder import CHECKPOINT, RunFolder, default_folder
+from fl_runs.plan import Plan, plan_of_run
+from fl_runs.resume import check_resumed
+from fl_runs.server import Server
 from fl_strategies.checkpoint import FILE, load_checkpoint
-from fl_strategies.plan import Plan, plan_of_run
-from fl_strategies.records import Observer
-from fl_strategies.resume import check_resumed
-from fl_strategies.run_folder import CHECKPOINT, RunFolder, default_folder
+from fl_strategies.round.records import Observer
 
 
 def open_server(plan: Plan, observers: Sequence[Observer] = (), stop: threading.Event | None = None) -> Server:

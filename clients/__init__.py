@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from clients.client import LocalClient
-    from clients.training import LocalSettings
+    from fl_protocol.settings import LocalSettings
 
 __all__ = ["LocalClient", "LocalSettings"]
 
@@ -18,7 +18,7 @@ def __getattr__(name: str) -> Any:
 
         return LocalClient
     if name == "LocalSettings":
-        from clients.training import LocalSettings
+        from fl_protocol.settings import LocalSettings
 
         return LocalSettings
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

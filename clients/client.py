@@ -20,18 +20,20 @@ from flwr.client import NumPyClient
 from numpy.typing import NDArray
 from torch import nn
 
-from clients import personal, secure_sum
-from clients.arrays import read_array
-from clients.discrepancy import discrepancy
+from clients import masking, personal
 from clients.effective_steps import effective_steps
 from clients.objectives import build_objectives, build_optimizer
 from clients.objectives.base import LocalRound
 from clients.state import Memory, RecordMemory
-from clients.training import FrozenModels, LocalSettings, evaluate, train
-from fl_config.params import ConfigError
+from clients.training import FrozenModels, train
+from fl_config.errors import ConfigError
 from fl_data import Augment, Samples
+from fl_data.discrepancy import discrepancy
 from fl_models import Model, wrap
 from fl_models.flat import FlatModel, buffers, load_buffers, shapes, state_to_vector, vector_to_state
+from fl_protocol.arrays import read_array
+from fl_protocol.settings import LocalSettings
+from fl_tasks.classification import evaluate
 
 log = logging.getLogger("fedloom")
 ARRAYS, CONFIG, EXTRA, METRICS = "arrays", "config", "extra", "metrics"
@@ -189,8 +191,8 @@ class LocalClient(NumPyClient):
                 f"Client {self.client_id} has no folder to keep the secret of a secure sum in: give it a state folder."
             )
         if not keys:
-            return {"public-key": secure_sum.public_key(self.secret(), session)}
-        return {"masked": secure_sum.masked(self.counts, self.secret(), session, [bytes.fromhex(k) for k in keys])}
+            return {"public-key": masking.public_key(self.secret(), session)}
+        return {"masked": masking.masked(self.counts, self.secret(), session, [bytes.fromhex(k) for k in keys])}
 
     def get_parameters(self, config: Mapping[str, Any]) -> list[NDArray[Any]]:
         return list(self._state_arrays().values())

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from fl_config.params import ConfigError
+from fl_config.errors import ConfigError
 from fl_models.flat import FlatModel
 
 PREFIX = "private:"

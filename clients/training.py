@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -22,24 +21,9 @@ from fl_config.seeds import torch_generator
 from fl_data import Augment, Samples
 from fl_models import Model, Outputs
 from fl_models.flat import FlatModel
+from fl_protocol.settings import LocalSettings
 
 EVALUATION_BATCH = 500
-
-
-@dataclass(frozen=True)
-class LocalSettings:
-    """How a client trains in one round."""
-
-    epochs: int = 1
-    batch_size: int = 50  # 0 is the full batch
-    lr: float = 0.05  # eta_t
-    initial_lr: float = 0.05  # eta_0
-    momentum: float = 0.0
-    weight_decay: float = 0.0
-    clip: float = 0.0  # 0 is none
-    seed: int = 0
-    augment: str = "none"
-    mixed_precision: bool = False
 
 
 class FrozenModels:
@@ -148,31 +132,3 @@ def train(
         for objective in objectives:
             objective.end_round(r)
     return float(total) / (settings.epochs * len(r.data))
-
-
-@dataclass(frozen=True)
-class Score:
-    """How a model does on a set: mean loss, accuracy, and accuracy a class (None for a class without samples)."""
-
-    loss: float
-    accuracy: float
-    class_accuracy: list[float | None]
-    count: int
-
-
-@torch.no_grad()
-def evaluate(model: Model, data: Samples, num_classes: int) -> Score:
-    was_training = model.training
-    model.eval()
-    loss = 0.0
-    right, seen = torch.zeros(num_classes), torch.zeros(num_classes)
-    for start in range(0, len(data), EVALUATION_BATCH):
-        x, y = data.batch(slice(start, start + EVALUATION_BATCH))
-        assert y is not None
-        logits = model(x)
-        loss += float(F.cross_entropy(logits, y, reduction="sum"))
-        seen += torch.bincount(y, minlength=num_classes).cpu()
-        right += torch.bincount(y[logits.argmax(1) == y], minlength=num_classes).cpu()
-    model.train(was_training)
-    classes = [float(r / s) if s else None for r, s in zip(right, seen, strict=True)]
-    return Score(loss / max(1, len(data)), float(right.sum()) / max(1, len(data)), classes, len(data))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from client_app import app as client
+from fl_runs.progress import PlainProgress
 from server_app import make_app
-from simulation.progress import PlainProgress
 
 server = make_app(observers=[PlainProgress()])
 

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from fl_config.params import ConfigError
+from fl_config.errors import ConfigError
 
 CURVE = ec.SECP384R1()
 CA_YEARS, SERVER_YEARS = 10, 2

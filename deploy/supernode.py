@@ -6,7 +6,7 @@ here it is missed after 20 s, and tries until it is let in.
 Three things make an idle round of the plain supernode slow, and none is an option there. It asks for work every 3 s; here it asks a
 few times a second while there is work, and every second otherwise. It starts a new Python for every message, which imports
 torch each time; here each message is a fork of a process that has imported everything already. And what is announced before it has
-arrived is looked for again after seconds (`fl_strategies.flower_parts`). All this reaches into flwr 1.39, the only line that is supported: tests/deploy measures it.
+arrived is looked for again after seconds (`fl_protocol.flower`). All this reaches into flwr 1.39, the only line that is supported: tests/deploy measures it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from flwr.proto.fleet_pb2_grpc import FleetStub
 from flwr.supercore.superexec.executor import LaunchResult, SubprocessExecutor
 from flwr.supercore.superexec.executor.types import ExecutionSpec
 
-from fl_strategies.flower_parts import wait_for_parts
+from fl_protocol.flower import wait_for_parts
 
 SOONEST, LATEST, SLOWING = 0.1, 1.0, 0.1  # pauses in seconds; a tenth of the time since the last work, within limits
 FLOWERS_PAUSE = 3  # how long the plain supernode waits when there is no message

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save_file
 
-from clients.assembly import build_model, model_spec
 from experiments.measure import markdown, measured
 from experiments.trajectory import setting, trajectory
 from fl_data import load
 from fl_models.flat import shapes, vector_to_state
-from fl_strategies.plan import make_plan
+from fl_models.spec import build_model, model_spec
+from fl_runs.plan import make_plan
 
 WARM, ROUNDS, PER_CLASS = 15, 10, 1500
 SPLIT, TARGETS = "pairs", (0, 1)

@@ -21,19 +21,21 @@ from typing import Any
 import numpy as np
 import torch
 
-from clients.assembly import build_model, counts_of, model_spec
-from clients.training import evaluate
 from experiments.every_round import every_round, every_table
 from experiments.fedssa_tables import tables
 from experiments.measure import arguments, markdown, measured
 from experiments.trajectory import CLIENTS, ROUNDS, SPLITS, setting, trajectory
 from fl_data import Augment, Samples, load, target_set
-from fl_strategies.cohort import Cohort, Vector, weighted_sum
-from fl_strategies.plan import make_plan
-from fl_strategies.server_side import ServerSide
+from fl_data.division import counts_of
+from fl_models.spec import build_model, model_spec
+from fl_protocol.types import Vector
+from fl_runs.plan import make_plan
+from fl_strategies.round.cohort import Cohort, weighted_sum
+from fl_strategies.round.resources import ServerSide
 from fl_strategies.weighting.ssa import Ssa, SsaParams
-from fl_strategies.weighting.ssa_evidence import Evidence, gather
-from fl_strategies.weighting.ssa_views import client_views
+from fl_strategies.weighting.ssa.evidence import Evidence, gather
+from fl_strategies.weighting.ssa.views import client_views
+from fl_tasks.classification import evaluate
 
 SAMPLES, BANKS, STEPS = 300, 2, 160
 SCORED = {10, *range(16, ROUNDS + 1)}  # rounds whose models are evaluated; weights are learned in all

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from fl_data import load
-from fl_strategies.records import Record
+from fl_strategies.round.records import Record
 from simulation import run
 
 

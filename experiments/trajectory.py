@@ -24,12 +24,13 @@ from experiments.measure import arguments, finished
 from fl_config.options import as_flat
 from fl_config.params import Params
 from fl_data import load
-from fl_strategies.cohort import Cohort, Population, Vector
-from fl_strategies.server_side import ServerSide
+from fl_protocol.types import Vector
+from fl_strategies.round.cohort import Cohort, Population
+from fl_strategies.round.resources import ServerSide
 from fl_strategies.weighting.base import Metrics, Weights
 from fl_strategies.weighting.size import Size
 from server_app import open_server
-from simulation.inline import InlineGrid
+from simulation.engines.inline import InlineGrid
 from simulation.runner import prepare
 
 CLIENTS, ROUNDS = 5, 20

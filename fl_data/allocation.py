@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fl_config.params import ConfigError
+from fl_config.errors import ConfigError
 
 Parts = list[np.ndarray]
 

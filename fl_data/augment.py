@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from fl_config.params import ConfigError
+from fl_config.errors import ConfigError
 from fl_data.formats.text import PADDING, UNKNOWN
 from fl_data.samples import Described
 

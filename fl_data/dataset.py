@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from fl_config.params import ConfigError
+from fl_config.errors import ConfigError
 
 Kind = Literal["image", "features", "tokens"]
 

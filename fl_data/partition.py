@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fl_config.params import ConfigError
+from fl_config.errors import ConfigError
 from fl_config.seeds import rng
 from fl_data.allocation import deal_mixes, deal_shards
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fl_config.params import ConfigError
+from fl_config.errors import ConfigError
 from fl_config.seeds import rng
 from fl_data.dataset import DataError, Dataset
 from fl_data.formats.npz import arrange, open_npz, whole_labels

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from fl_config.params import ConfigError
+from fl_config.errors import ConfigError
 from fl_models.model import SequentialBody
 
 

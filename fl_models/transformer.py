@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fl_config.params import ConfigError
+from fl_config.errors import ConfigError
 from fl_models.model import Body
 
 PATCH = 4

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,22 +11,12 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from fl_config.params import ConfigError
-from fl_strategies.run_state import RunState
+from fl_config.errors import ConfigError
+from fl_config.files import write_atomically
+from fl_strategies.round.state import RunState
 
 FORMAT = "1"
 FILE = "state.safetensors"
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace a file so that a reader, or a kill at any moment, sees either the old or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    with draft.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
 
 
 def save_checkpoint(folder: Path, state: RunState) -> None:

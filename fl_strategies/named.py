@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, ClassVar
 
-from fl_config.params import ConfigError, nearest
+from fl_config.errors import ConfigError, nearest
 from fl_strategies.parts import PARTS
 from fl_strategies.recipes import BASES, paper_of
 from fl_strategies.strategy import ComposedStrategy

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from clients.objectives import OBJECTIVES, OPTIMIZERS
 from clients.optimizers import SpeedParams
 from fl_config.params import Params
-from fl_strategies.clustering.clusters import Clusters
 from fl_strategies.clustering.cuau import CuauParams
 from fl_strategies.server_update import adaptive, df, exp, momentum, nova
 from fl_strategies.server_update import dc as server_dc
@@ -16,9 +15,11 @@ from fl_strategies.server_update import scaffold as server_scaffold
 from fl_strategies.server_update import ssg as server_ssg
 from fl_strategies.server_update import vra as server_vra
 from fl_strategies.server_update.base import ServerStep
-from fl_strategies.topology import Topology
-from fl_strategies.weighting import afl, confidence, disco, similarity, size, ssa, uniform
+from fl_strategies.topologies.base import Topology
+from fl_strategies.topologies.cuau import Clusters
+from fl_strategies.weighting import afl, confidence, disco, similarity, size, uniform
 from fl_strategies.weighting.base import Weighting
+from fl_strategies.weighting.ssa import method as ssa
 
 # In the order in which a recipe's parts are named, applied on the server and added to the loss. A slot takes one part,
 # except "objective", which takes any number.

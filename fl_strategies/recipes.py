@@ -13,9 +13,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fl_config.params import ConfigError, Params, nearest, sentences
+from fl_config.errors import ConfigError, nearest, sentences
+from fl_config.params import Params
 from fl_strategies.parts import PARTS, SLOTS, Part
-from fl_strategies.topology import Topology
+from fl_strategies.topologies.base import Topology
 
 
 @dataclass(frozen=True)

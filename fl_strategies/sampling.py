@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 
 from fl_config.seeds import rng
-from fl_strategies.cohort import ClientId, client_order
+from fl_protocol.types import ClientId, client_order
 
 BERNOULLI_DRAWS = 1000
 

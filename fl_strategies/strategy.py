@@ -20,23 +20,25 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Result, Strategy
 
 from clients.client import CONFIG, EXTRA, METHOD, METRICS
-from clients.training import LocalSettings
-from fl_config.params import ConfigError
-from fl_strategies.buffers import average_buffers
-from fl_strategies.cohort import ClientId, Cohort, client_order
-from fl_strategies.exchange import exchange
-from fl_strategies.layout import Layout, from_record, record_bytes, to_record
-from fl_strategies.membership import Membership
-from fl_strategies.personal_scores import personal_record
+from fl_config.errors import ConfigError
+from fl_protocol.arrays import from_record, record_bytes, to_record
+from fl_protocol.layout import Layout
+from fl_protocol.replies import BadReply, ClientReply, check_round, limit_update, read_reply
+from fl_protocol.settings import LocalSettings
+from fl_protocol.types import ClientId, client_order
 from fl_strategies.recipes import Recipe, flat_parameters, parameters, parse
-from fl_strategies.records import Observer, Record, plain
-from fl_strategies.replies import BadReply, ClientReply, check_round, limit_update, read_reply
-from fl_strategies.rows import Rows
-from fl_strategies.run_state import RunState
+from fl_strategies.round.buffers import average_buffers
+from fl_strategies.round.cohort import Cohort
+from fl_strategies.round.exchange import exchange
+from fl_strategies.round.membership import Membership
+from fl_strategies.round.personal_scores import personal_record
+from fl_strategies.round.records import Observer, Record, plain
+from fl_strategies.round.resources import ServerSide
+from fl_strategies.round.rows import Rows
+from fl_strategies.round.state import RunState
+from fl_strategies.round.weave import Weave
 from fl_strategies.sampling import sample_cohort, spare_clients
-from fl_strategies.server_side import ServerSide
 from fl_strategies.server_update.base import RoundSettings
-from fl_strategies.weave import Weave
 
 log = logging.getLogger("fedloom")
 CLASS_TOTALS = "class-totals"  # of the secure sum, in the weighting's state: a resumed run weighs as before

@@ -2,6 +2,6 @@
 
 import sys
 
-from simulation.cli import main
+from fedloom.cli.main import main
 
 sys.exit(main())

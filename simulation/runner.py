@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any
 from flwr.serverapp import Grid
 from safetensors.numpy import load_file
 
-from fl_config.options import Options, Scalar, as_flat
-from fl_config.params import ConfigError
-from fl_strategies.exchange import RunStopped
-from fl_strategies.plan import PRIVATE, Plan, make_plan
-from fl_strategies.records import Observer, Record
-from fl_strategies.resume import resumed
-from fl_strategies.run_folder import MODEL, STATE, default_folder
+from fl_config.errors import ConfigError
+from fl_config.options import Options, as_flat
+from fl_config.toml import Scalar
+from fl_runs.folder import MODEL, STATE, default_folder
+from fl_runs.plan import PRIVATE, Plan, make_plan
+from fl_runs.resume import resumed
+from fl_strategies.round.exchange import RunStopped
+from fl_strategies.round.records import Observer, Record
 
 if TYPE_CHECKING:
-    from simulation.engine import RayGrid
+    from simulation.engines.ray_grid import RayGrid
 
 log = logging.getLogger("fedloom")
 
@@ -60,7 +61,7 @@ def prepare(values: Mapping[str, Any]) -> Plan:
 
 
 def ray_grid(config: Options, run_config: dict[str, Scalar]) -> RayGrid:
-    from simulation.engine import RayGrid
+    from simulation.engines.ray_grid import RayGrid
 
     return RayGrid(
         "client_app:app",
@@ -86,7 +87,7 @@ def run(config: Mapping[str, Any], observers: Sequence[Observer] = (), stop: thr
             grid = stack.enter_context(ray_grid(plan.config, run_config))  # first: it starts while the server prepares
         elif plan.config.engine == "inline":
             import client_app
-            from simulation.inline import InlineGrid
+            from simulation.engines.inline import InlineGrid
 
             grid = InlineGrid(client_app.app, plan.config.clients, run_config)
         server = open_server(plan, observers, stop)
@@ -94,7 +95,7 @@ def run(config: Mapping[str, Any], observers: Sequence[Observer] = (), stop: thr
             if grid is not None:
                 server.run(grid)
             else:
-                from simulation.flower import run_flower
+                from simulation.engines.flower_runtime import run_flower
 
                 run_flower(make_app(server), plan.config, run_config)
         except RunStopped:

@@ -20,7 +20,7 @@ from clients.objectives.speed import Speed
 from clients.objectives.ssg import Ssg, SsgParams
 from clients.objectives.vra import Vra, VraParams
 from clients.optimizers import SpeedParams
-from fl_strategies.cohort import Cohort, Population
+from fl_strategies.round.cohort import Cohort, Population
 from fl_strategies.server_update import dc, dyn, scaffold, ssg, vra
 from fl_strategies.server_update.average import average
 from fl_strategies.server_update.base import RoundSettings, ServerStep

@@ -19,7 +19,7 @@ from clients.objectives.ssg import Ssg
 from clients.objectives.vra import Vra
 from clients.optimizers import Sam, Sgd
 from clients.optimizers import Speed as SpeedStep
-from fl_config.params import ConfigError
+from fl_config.errors import ConfigError
 
 OBJECTIVES: dict[str, type[Objective]] = {
     "prox": Prox,

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
-from fl_config.params import ConfigError, Params
+from fl_config.errors import ConfigError
+from fl_config.params import Params
 
 AuWeighting = Literal["size", "uniform"]
 Percentile = Literal["linear", "rank"]

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from fl_config.params import ConfigError, nearest
-from fl_strategies.buffers import average_buffers
-from fl_strategies.cohort import weighted_sum
-from fl_strategies.layout import Arrays, Layout
+from fl_config.errors import ConfigError, nearest
+from fl_protocol.layout import Layout
+from fl_protocol.types import Arrays
+from fl_strategies.round.buffers import average_buffers
+from fl_strategies.round.cohort import weighted_sum
 
 
 def head_arrays(named: Iterable[str], trunk_end: str, default: Sequence[str], private: Iterable[str] = ()) -> list[str]:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from fl_config.params import ConfigError
+from fl_config.errors import ConfigError
+from fl_protocol.types import ClientId, State
 from fl_strategies.clustering.cuau import CuauParams, aggregated_update, assign_clusters, cluster_borders, place
-from fl_strategies.cohort import ClientId, State
 
 
 @dataclass(frozen=True)

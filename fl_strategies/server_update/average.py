@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fl_strategies.cohort import Matrix, State, Vector, weighted_sum
+from fl_protocol.types import Matrix, State, Vector
+from fl_strategies.round.cohort import weighted_sum
 from fl_strategies.server_update.base import RoundSettings, ServerStep
 
 

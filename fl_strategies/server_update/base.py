@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fl_config.params import Params
-from fl_strategies.cohort import ClientId, Cohort, Matrix, Population, State, Vector
+from fl_protocol.types import ClientId, Matrix, State, Vector
+from fl_strategies.round.cohort import Cohort, Population
 
 if TYPE_CHECKING:
-    from fl_strategies.server_side import ServerSide
+    from fl_strategies.round.resources import ServerSide
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clients.objectives.dc import DcParams
-from fl_strategies.cohort import ClientId, Cohort, Matrix, Population, State, Vector, weighted_sum
+from fl_protocol.types import ClientId, Matrix, State, Vector
+from fl_strategies.round.cohort import Cohort, Population, weighted_sum
 from fl_strategies.server_update.average import average
 from fl_strategies.server_update.base import RoundSettings, ServerStep
 from fl_strategies.server_update.scaffold import relative_sizes_of

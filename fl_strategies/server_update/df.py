@@ -24,8 +24,9 @@ from fl_config.params import Params
 from fl_config.seeds import derive, torch_generator
 from fl_data import Samples
 from fl_models.flat import FlatModel
-from fl_strategies.cohort import Cohort, Vector
-from fl_strategies.server_side import ServerSide
+from fl_protocol.types import Vector
+from fl_strategies.round.cohort import Cohort
+from fl_strategies.round.resources import ServerSide
 from fl_strategies.server_update.base import RoundSettings, ServerStep
 
 TEACHER_BATCH = 500

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from clients.objectives.dyn import DynParams
 from clients.optimizers import SpeedParams
 from fl_config.params import Params
-from fl_strategies.cohort import ClientId, Cohort, Matrix, Population, State, Vector
+from fl_protocol.types import ClientId, Matrix, State, Vector
+from fl_strategies.round.cohort import Cohort, Population
 from fl_strategies.server_update.average import average
 from fl_strategies.server_update.base import RoundSettings, ServerStep
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from fl_config.params import Params
-from fl_strategies.cohort import Matrix, State, Vector, weighted_sum
+from fl_protocol.types import Matrix, State, Vector
+from fl_strategies.round.cohort import weighted_sum
 from fl_strategies.server_update.base import RoundSettings, ServerStep
 
 

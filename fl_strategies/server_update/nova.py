@@ -12,8 +12,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fl_config.params import ConfigError
-from fl_strategies.cohort import Cohort, Matrix
+from fl_config.errors import ConfigError
+from fl_protocol.types import Matrix
+from fl_strategies.round.cohort import Cohort
 from fl_strategies.server_update.base import ServerStep
 
 

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clients.objectives.scaffold import ScaffoldParams
-from fl_strategies.cohort import ClientId, Cohort, Matrix, Population, State, Vector, weighted_sum
+from fl_protocol.types import ClientId, Matrix, State, Vector
+from fl_strategies.round.cohort import Cohort, Population, weighted_sum
 from fl_strategies.server_update.average import average
 from fl_strategies.server_update.base import RoundSettings, ServerStep
 

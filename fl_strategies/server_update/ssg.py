@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clients.objectives.ssg import SsgParams
-from fl_config.params import ConfigError
-from fl_strategies.cohort import ClientId, Cohort, Matrix, Population, State, Vector, norm, weighted_sum
+from fl_config.errors import ConfigError
+from fl_protocol.types import ClientId, Matrix, State, Vector
+from fl_strategies.round.cohort import Cohort, Population, norm, weighted_sum
 from fl_strategies.server_update.average import average
 from fl_strategies.server_update.base import RoundSettings, ServerStep
 from fl_strategies.server_update.scaffold import relative_sizes_of

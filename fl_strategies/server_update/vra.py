@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clients.objectives.vra import VraParams
-from fl_strategies.cohort import Cohort, Matrix, State, Vector
+from fl_protocol.types import Matrix, State, Vector
+from fl_strategies.round.cohort import Cohort
 from fl_strategies.server_update.average import average
 from fl_strategies.server_update.base import RoundSettings, ServerStep
 

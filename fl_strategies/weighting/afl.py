@@ -17,9 +17,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
-from fl_config.params import ConfigError, Params
-from fl_strategies.cohort import Cohort, Vector
-from fl_strategies.server_side import ServerSide
+from fl_config.errors import ConfigError
+from fl_config.params import Params
+from fl_protocol.types import Vector
+from fl_strategies.round.cohort import Cohort
+from fl_strategies.round.resources import ServerSide
 from fl_strategies.weighting.base import Metrics, Weighting, Weights
 from fl_strategies.weighting.remembered import population_rows, recall
 

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fl_config.params import Params
-from fl_strategies.cohort import Cohort, Vector
-from fl_strategies.server_side import ServerSide
+from fl_protocol.types import Vector
+from fl_strategies.round.cohort import Cohort
+from fl_strategies.round.resources import ServerSide
 
 Weights = NDArray[np.float64]
 Metrics = dict[str, Any]

@@ -15,10 +15,11 @@ import torch
 from pydantic import Field
 
 from fl_config.params import Params
-from fl_strategies.cohort import Cohort, Vector
-from fl_strategies.server_side import ServerSide
+from fl_protocol.types import Vector
+from fl_strategies.round.cohort import Cohort
+from fl_strategies.round.resources import ServerSide
 from fl_strategies.weighting.base import Metrics, Weighting, Weights
-from fl_strategies.weighting.ssa_views import client_views, mean_variances, over_cohort, usable_clients
+from fl_strategies.weighting.ssa.views import client_views, mean_variances, over_cohort, usable_clients
 
 log = logging.getLogger("fedloom")
 

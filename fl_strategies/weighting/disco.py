@@ -18,10 +18,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field, field_validator
 
-from clients.discrepancy import GLOBAL, Metric, discrepancy, target_distribution
-from fl_config.params import ConfigError, Params
-from fl_strategies.cohort import ClientId, Cohort, Vector, client_order
-from fl_strategies.server_side import ServerSide
+from fl_config.errors import ConfigError
+from fl_config.params import Params
+from fl_data.discrepancy import GLOBAL, Metric, discrepancy, target_distribution
+from fl_protocol.types import ClientId, Vector, client_order
+from fl_strategies.round.cohort import Cohort
+from fl_strategies.round.resources import ServerSide
 from fl_strategies.weighting.base import Metrics, Weighting, Weights
 
 __all__ = ["Disco", "DiscoParams", "Normalise", "disco_weights", "discrepancy", "effective_clients"]

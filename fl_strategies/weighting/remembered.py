@@ -7,7 +7,8 @@ import logging
 import numpy as np
 from numpy.typing import NDArray
 
-from fl_strategies.cohort import Cohort, State, client_order
+from fl_protocol.types import State, client_order
+from fl_strategies.round.cohort import Cohort
 
 log = logging.getLogger("fedloom")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from fl_strategies.cohort import Cohort, Vector
-from fl_strategies.server_side import ServerSide
+from fl_protocol.types import Vector
+from fl_strategies.round.cohort import Cohort
+from fl_strategies.round.resources import ServerSide
 from fl_strategies.weighting.base import Metrics, Weighting, Weights
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from flwr.app import Array
 
-from clients.arrays import read_array
+from fl_protocol.arrays import read_array
 
 CASES = [
     np.arange(6, dtype=np.float32).reshape(2, 3),

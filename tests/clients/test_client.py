@@ -14,8 +14,8 @@ from torch import nn
 
 from clients import LocalClient, LocalSettings
 from clients.client import ARRAYS, CONFIG, METHOD, METRICS, task_settings
-from clients.device import choose_device
-from fl_config.params import ConfigError
+from fl_config.device import choose_device
+from fl_config.errors import ConfigError
 
 X = np.random.default_rng(0).normal(size=(40, 6)).astype(np.float32)
 Y = (X[:, 0] > 0).astype(np.int64) + (X[:, 1] > 0)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clients.discrepancy import discrepancy, target_distribution
-from fl_config.params import ConfigError
+from fl_config.errors import ConfigError
+from fl_data.discrepancy import discrepancy, target_distribution
 
 METRICS = ["kl", "l1", "l2", "cosine"]
 

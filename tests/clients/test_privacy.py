@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from fl_config.params import ConfigError
-from fl_strategies.plan import make_plan
+from fl_config.errors import ConfigError
+from fl_runs.plan import make_plan
 from simulation import run
 
 RUN = {

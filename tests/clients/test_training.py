@@ -11,11 +11,13 @@ from torch import Tensor
 
 from clients.objectives import build_optimizer
 from clients.objectives.base import Batch, LocalRound, Objective
-from clients.training import FrozenModels, LocalSettings, evaluate, train
+from clients.training import FrozenModels, train
 from fl_config.params import Params
 from fl_data import Samples
 from fl_models import build
 from fl_models.flat import FlatModel
+from fl_protocol.settings import LocalSettings
+from fl_tasks.classification import evaluate
 
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=(24, 5)).astype(np.float32)

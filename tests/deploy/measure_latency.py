@@ -13,9 +13,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from deploy.app import write_app
-from deploy.commands import node_config
-from deploy.flower import command, environment
+from deploy.bundle import write_app
+from deploy.connection import command, environment
+from fedloom.cli.deploy import node_config
 from tests.deploy.federation import SITES, Federation, free_port
 
 ROUNDS = 8

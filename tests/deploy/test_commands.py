@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-import deploy.commands
-import deploy.flower
-from deploy.app import write_app
-from deploy.commands import node_config
+import deploy.connection
+from deploy.bundle import write_app
+from fedloom.cli.deploy import node_config
+from fedloom.cli.main import main
+from fl_config.errors import ConfigError
 from fl_config.options import FLAGS
-from fl_config.params import ConfigError
-from simulation.cli import main
-from simulation.run_config import defaults
+from fl_runs.run_config import defaults
 
 
 class Replaced(Exception):
@@ -127,14 +126,14 @@ def test_submit_hands_every_option_to_flower(
 ) -> None:
     seen: dict[str, Any] = {}
 
-    def flwr(self: deploy.flower.Connection, *words: str) -> int:
+    def flwr(self: deploy.connection.Connection, *words: str) -> int:
         seen["words"], seen["connection"] = words, self
         seen["config"] = tomllib.loads(Path(words[words.index("--run-config") + 1]).read_text())
         seen["app"] = tomllib.loads((Path(words[1]) / "pyproject.toml").read_text())
         seen["wiring"] = (Path(words[1]) / "fedloom_app.py").read_text()
         return 0
 
-    monkeypatch.setattr(deploy.flower.Connection, "flwr", flwr)
+    monkeypatch.setattr(deploy.connection.Connection, "flwr", flwr)
     strange = 'npz:/data/a "quoted" name\\x.npz'
     words = ["--strategy", "feddyn+disco", "--set", "disco.a=0.4", "--lr", "0.3", "--dataset", strange]
     assert main(["deploy", "submit", *words, "--partition", "private", "--out", "here", "--stream"]) == 0
@@ -158,12 +157,12 @@ def test_the_app_declares_every_option_and_imports_the_installed_package(tmp_pat
 
 def test_a_connection_touches_no_configuration_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("FLWR_HOME", str(tmp_path / "own"))
-    with deploy.flower.Connection("h:1", tmp_path / "ca.crt").opened() as variables:
+    with deploy.connection.Connection("h:1", tmp_path / "ca.crt").opened() as variables:
         home = Path(variables["FLWR_HOME"])
         table = tomllib.loads((home / "config.toml").read_text())["superlink"]["fedloom"]
         assert table == {"address": "h:1", "root-certificates": str((tmp_path / "ca.crt").resolve())}
     assert not home.exists() and not (tmp_path / "own").exists()
-    with deploy.flower.Connection("h:1", None).opened() as variables:
+    with deploy.connection.Connection("h:1", None).opened() as variables:
         assert "insecure = true" in (Path(variables["FLWR_HOME"]) / "config.toml").read_text()
 
 

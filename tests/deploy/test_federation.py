@@ -17,9 +17,9 @@ from safetensors.numpy import load_file
 
 import client_app
 from fl_config.options import as_flat
-from fl_strategies.plan import make_plan
+from fl_runs.plan import make_plan
 from server_app import open_server
-from simulation.inline import InlineGrid
+from simulation.engines.inline import InlineGrid
 from tests.deploy.federation import SITES, Federation, command_line, processes_of, records
 
 RUN: dict[str, Any] = {

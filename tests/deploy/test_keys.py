@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from deploy.keys import client_key, make_keys, public_keys
-from fl_config.params import ConfigError
+from fl_config.errors import ConfigError
 
 HOSTS, CLIENTS = ["10.1.2.3", "fed.example.org"], ["site-a", "site-b"]
 

@@ -11,14 +11,14 @@ import pytest
 from PIL import Image
 
 import client_app
+from fl_config.errors import ConfigError
 from fl_config.options import as_flat
-from fl_config.params import ConfigError
 from fl_data import DataError, load
-from fl_strategies.plan import make_plan, plan_of_run
-from fl_strategies.resume import check_resumed
+from fl_runs.plan import make_plan, plan_of_run
+from fl_runs.resume import check_resumed
 from server_app import open_server
 from simulation import run
-from simulation.inline import InlineGrid
+from simulation.engines.inline import InlineGrid
 from tests.deploy.federation import CLASSES, FEATURES, SITES, private_data
 
 RUN = {"partition": "private", "model": "mlp:4", "clients": 3, "rounds": 2, "strategy": "feddyn", "device": "cpu"}

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load_file
 
-from deploy.app import write_app
+from deploy.bundle import write_app
 from deploy.keys import make_keys
 from tests.deploy.federation import PATIENCE, SITES, Federation, free_port
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 import deploy
-from simulation.cli import build_parser
+from fedloom.cli.main import build_parser
 
 TEMPLATES = Path(deploy.__file__).parent / "templates"
 

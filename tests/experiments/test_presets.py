@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fl_config.options import read_toml
-from fl_config.params import ConfigError
-from fl_strategies.plan import make_plan
+from fl_config.errors import ConfigError
+from fl_config.toml import read_toml
+from fl_runs.plan import make_plan
 
 PRESETS = sorted((Path(__file__).parents[2] / "experiments").glob("*.toml"))
 PAPERS = ("asd", "fedcuau", "feddisco", "fedssa", "fedssg")

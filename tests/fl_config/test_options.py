@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fl_config.options import FLAGS, Options, as_flat, options, parse_assignment, read_toml, to_toml
-from fl_config.params import ConfigError
-from fl_strategies.plan import make_plan, plan_of_run
+from fl_config.errors import ConfigError
+from fl_config.options import FLAGS, Options, as_flat, options
+from fl_config.toml import parse_assignment, read_toml, to_toml
+from fl_runs.plan import make_plan, plan_of_run
+from fl_runs.run_config import block, defaults
 from fl_strategies.recipes import flat_parameters
-from simulation.run_config import block, defaults
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from fl_config.params import ConfigError
+from fl_config.errors import ConfigError
 from fl_data import Augment
 from fl_data.augment import blur, colour_jitter, crop_flip, disturb_features, mask_tokens
 

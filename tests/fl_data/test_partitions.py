@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fl_config.params import ConfigError
+from fl_config.errors import ConfigError
 from fl_data import check_partition_spec, label_counts, partition, skew
 
 BALANCED = np.repeat(np.arange(10), 60)

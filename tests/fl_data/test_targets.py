@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fl_config.params import ConfigError
+from fl_config.errors import ConfigError
 from fl_data import Dataset, check_target_spec, held_out_split, target_indices, target_set
 
 

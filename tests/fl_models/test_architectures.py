@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from fl_config.params import ConfigError
+from fl_config.errors import ConfigError
 from fl_models import MODELS, Model, auto, build, check_model_spec
 from fl_models.flat import FlatModel
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fl_config.params import ConfigError
+from fl_config.errors import ConfigError
 from fl_strategies.checkpoint import FILE, load_checkpoint, save_checkpoint
-from fl_strategies.run_state import RunState
+from fl_strategies.round.state import RunState
 
 
 def state() -> RunState:

@@ -13,8 +13,8 @@ from flwr.supercore.inflatable import inflatable_utils
 from flwr.supercore.inflatable.inflatable_utils import ObjectPullError, ObjectUnavailableError, pull_objects
 from flwr.supercore.task_identity import TaskIdentity
 
-from fl_strategies.exchange import exchange
-from fl_strategies.flower_parts import wait_for_parts
+from fl_protocol.flower import wait_for_parts
+from fl_strategies.round.exchange import exchange
 
 
 @pytest.fixture(autouse=True)

@@ -19,10 +19,10 @@ from torch import nn
 
 import fl_strategies
 from clients import LocalClient
-from fl_config.params import ConfigError
+from fl_config.errors import ConfigError
 from fl_strategies import named
 from fl_strategies.recipes import BASES
-from simulation.inline import InlineGrid
+from simulation.engines.inline import InlineGrid
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 4)).astype(np.float32)

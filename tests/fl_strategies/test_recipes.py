@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fl_config.params import ConfigError
+from fl_config.errors import ConfigError
 from fl_strategies.parts import PARTS, SLOTS
 from fl_strategies.recipes import BASES, PLUGINS, parse
 

@@ -12,10 +12,10 @@ from flwr.app import Array, Error, Message, MessageType
 from flwr.common.constant import SUPERLINK_NODE_ID
 
 from clients import LocalSettings
-from fl_config.params import ConfigError
+from fl_config.errors import ConfigError
 from fl_strategies.sampling import sample_cohort, spare_clients
 from fl_strategies.strategy import ComposedStrategy
-from simulation.inline import InlineGrid
+from simulation.engines.inline import InlineGrid
 from tests.fl_strategies.test_strategy import CLASSES, CLIENTS, Records, app, initial, start
 
 LOCAL = LocalSettings(lr=0.2, batch_size=4)

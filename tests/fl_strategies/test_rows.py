@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from fl_config.seeds import rng
-from fl_strategies.cohort import weighted_sum
-from fl_strategies.rows import Rows
+from fl_strategies.round.cohort import weighted_sum
+from fl_strategies.round.rows import Rows
 
 COUNT, DIM = 7, 1000
 

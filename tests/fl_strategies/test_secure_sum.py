@@ -15,14 +15,14 @@ from flwr.common.serde import recorddict_to_proto
 from torch import nn
 
 from clients import LocalClient, LocalSettings
-from clients.discrepancy import discrepancy
-from clients.secure_sum import host_secret, masked, public_key
-from fl_config.params import ConfigError
+from clients.masking import host_secret, masked, public_key
+from fl_config.errors import ConfigError
 from fl_data import Samples
+from fl_data.discrepancy import discrepancy
 from fl_strategies.checkpoint import load_checkpoint, save_checkpoint
-from fl_strategies.secure_sum import secure_sum
+from fl_strategies.round.secure_sum import secure_sum
 from fl_strategies.strategy import ComposedStrategy
-from simulation.inline import InlineGrid
+from simulation.engines.inline import InlineGrid
 from tests.fl_strategies.test_strategy import CLASSES, CLIENTS, DATA, FEATURES, Records, initial
 
 SHARES = [[40, 11, 3], [2, 37, 5], [13, 17, 19], [1, 1, 50], [23, 29, 31]]

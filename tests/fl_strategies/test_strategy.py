@@ -16,11 +16,11 @@ from torch import nn
 
 from clients import LocalClient, LocalSettings
 from clients.client import ARRAYS, EXTRA, METRICS
-from fl_config.params import ConfigError
-from fl_strategies.exchange import RunStopped
-from fl_strategies.records import Observer, Record
+from fl_config.errors import ConfigError
+from fl_strategies.round.exchange import RunStopped
+from fl_strategies.round.records import Observer, Record
 from fl_strategies.strategy import ComposedStrategy
-from simulation.inline import InlineGrid
+from simulation.engines.inline import InlineGrid
 
 CLIENTS, FEATURES, CLASSES = 5, 4, 3
 RNG = np.random.default_rng(0)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fl_config.params import ConfigError
+from fl_config.errors import ConfigError
 from fl_strategies.recipes import BASES, parse
 from simulation import run
 

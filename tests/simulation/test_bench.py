@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fl_config.params import ConfigError
+from fl_config.errors import ConfigError
 from fl_config.seeds import rng
-from simulation import bench
-from simulation.process_memory import alive, family, memory_mb
+from simulation.bench import comparison as bench
+from simulation.bench.process_memory import alive, family, memory_mb
 
 pytestmark = pytest.mark.timeout(120)
 KEYS = "ideal_s ours_s flower_s ours_over_ideal flower_over_ours first_round_s flower_first_round_s peak_mb workers"

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from simulation.cli import main
+from fedloom.cli.main import main
 
 SMALL = [
     "--dataset",

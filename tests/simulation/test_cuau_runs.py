@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from fl_config.params import ConfigError
+from fl_config.errors import ConfigError
 from fl_strategies.checkpoint import load_checkpoint
-from fl_strategies.clustering.clusters import CUAU
-from fl_strategies.run_state import RunState
+from fl_strategies.round.state import RunState
+from fl_strategies.topologies.cuau import CUAU
 from simulation import run
 from simulation.runner import Run, prepare
 

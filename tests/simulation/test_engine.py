@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from flwr.app import ConfigRecord, Message, MessageType, RecordDict
 
-from fl_config.params import ConfigError
-from fl_strategies.exchange import exchange
-from simulation.engine import Crew, RayGrid
-from simulation.jobs import FIRST_NODE, Job
+from fl_config.errors import ConfigError
+from fl_strategies.round.exchange import exchange
+from simulation.engines.jobs import FIRST_NODE, Job
+from simulation.engines.ray_grid import Crew, RayGrid
 
 sys.path.append(str(Path(__file__).parent))  # workers find obedient_app where this process does
 pytestmark = pytest.mark.timeout(180)
@@ -86,7 +86,7 @@ def test_a_foreign_apps_state_is_kept_for_each_client_whatever_worker_runs_it(gr
 def test_a_pool_that_finds_no_room_in_a_shared_ray_says_so(grid: RayGrid, monkeypatch: pytest.MonkeyPatch) -> None:
     """`grid` holds both cores of the Ray that is running."""
     list(exchange(grid, orders(2), 60, threading.Event()))
-    monkeypatch.setattr("simulation.engine.START_TIMEOUT", 1.0)
+    monkeypatch.setattr("simulation.engines.ray_grid.START_TIMEOUT", 1.0)
     with (
         RayGrid("obedient_app:app", 2, {}, workers=1) as second,
         pytest.raises(ConfigError, match="No worker could start within 1 s: the Ray cluster has 0 free cores"),

@@ -18,10 +18,10 @@ import pytest
 from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, RecordDict
 from flwr.common.constant import ErrorCode
 
-from fl_config.params import ConfigError
-from fl_strategies.exchange import RunStopped, exchange
-from simulation.engine import RayGrid
-from simulation.jobs import FIRST_NODE
+from fl_config.errors import ConfigError
+from fl_strategies.round.exchange import RunStopped, exchange
+from simulation.engines.jobs import FIRST_NODE
+from simulation.engines.ray_grid import RayGrid
 
 sys.path.append(str(Path(__file__).parent))  # workers find obedient_app where this process does
 pytestmark = pytest.mark.timeout(120)
@@ -124,7 +124,7 @@ def test_a_client_that_exits_does_not_end_its_worker(grid: RayGrid) -> None:
 def test_a_client_that_never_ends_meets_the_timeout_and_frees_its_worker(
     grid: RayGrid, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("simulation.engine.GRACE", 0.3)
+    monkeypatch.setattr("simulation.engines.ray_grid.GRACE", 0.3)
     before = full_pool(grid)
     began = time.monotonic()
     replies = list(exchange(grid, orders(4, hang=2), 2.0, threading.Event()))
@@ -143,7 +143,7 @@ def test_a_client_that_never_ends_meets_the_timeout_and_frees_its_worker(
 def test_a_hanging_client_does_not_keep_those_that_travel_with_it(
     grid: RayGrid, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("simulation.engine.PATIENCE", 1.0)
+    monkeypatch.setattr("simulation.engines.ray_grid.PATIENCE", 1.0)
     full_pool(grid)
     for _ in range(8):
         list(grid.send_and_receive(orders(8, MessageType.QUERY)))  # learn that queries are quick
@@ -190,7 +190,7 @@ def test_more_workers_than_gpus_is_a_sentence() -> None:
 ENDLESS = """
 import sys, threading
 from flwr.app import ConfigRecord, Message, MessageType, RecordDict
-from simulation.engine import RayGrid
+from simulation.engines.ray_grid import RayGrid
 with RayGrid("obedient_app:app", 2, {}, workers=2) as grid:
     while not grid.crews or not all(crew.pid for crew in grid.crews):
         list(grid.send_and_receive([Message(RecordDict({"config": ConfigRecord({})}), 2, MessageType.TRAIN)]))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from simulation.cli import main
+from fedloom.cli.main import main
 
 RUN = [
     "run",

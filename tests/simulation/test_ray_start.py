@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from fl_config.params import ConfigError
-from simulation import ray_start
-from simulation.ray_start import RayStart, begin_early
+from fl_config.errors import ConfigError
+from simulation.engines import ray_start
+from simulation.engines.ray_start import RayStart, begin_early
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -64,7 +64,7 @@ def test_what_goes_wrong_is_raised_where_it_is_waited_for(monkeypatch: pytest.Mo
 
 
 def test_a_wrong_strategy_is_said_and_leaves_no_process(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "simulation.cli", "run", "--strategy", "fedavgg", "--out", str(tmp_path / "run")]
+    command = [sys.executable, "-m", "fedloom.cli.main", "run", "--strategy", "fedavgg", "--out", str(tmp_path / "run")]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     _, complaint = process.communicate(timeout=100)
     assert process.returncode == 2

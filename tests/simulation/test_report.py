@@ -14,9 +14,8 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from simulation import pictures
-from simulation.folder import RunFolderError, RunRecord, group_runs, read_run, read_runs
-from simulation.report import (
+from fl_runs.reading import RunFolderError, RunRecord, group_runs, read_run, read_runs
+from simulation.report.page import (
     HEADINGS,
     SECTIONS,
     comparison_table,
@@ -24,6 +23,7 @@ from simulation.report import (
     duration,
     embed,
     key_figures,
+    pictures,
     render,
     write_report,
 )

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from plotly.offline import get_plotlyjs
 
-from simulation.report import SECTIONS, write_report
+from simulation.report.page import SECTIONS, write_report
 
 FLAGS = (
     "--headless=new",
@@ -216,7 +216,7 @@ def test_a_script_error_would_be_seen(
     make_run: Callable[..., Path], browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
     working = get_plotlyjs()
-    monkeypatch.setattr("simulation.report.get_plotlyjs", lambda: f"{working};\n{broken};")
+    monkeypatch.setattr("simulation.report.page.get_plotlyjs", lambda: f"{working};\n{broken};")
     seen = browser.open(write_report([make_run(rounds=2)], tmp_path / "report.html"), 1280)
     assert any("deliberate" in error for error in json.loads(seen["scriptErrors"]))
     with pytest.raises(AssertionError, match="deliberate"):

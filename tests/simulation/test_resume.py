@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from fedloom.cli.main import main
 from simulation import run
-from simulation.cli import main
 
 RUN = {
     "dataset": "digits",
@@ -33,7 +33,7 @@ MOMENTS = 10
 def processes() -> multiprocessing.context.ForkServerContext:
     """Processes that start with everything imported, so that ten kills do not cost ten imports of torch."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["simulation.runner", "client_app", "server_app", "simulation.inline"])
+    context.set_forkserver_preload(["simulation.runner", "client_app", "server_app", "simulation.engines.inline"])
     return context
 
 

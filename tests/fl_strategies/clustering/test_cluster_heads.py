@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fl_config.params import ConfigError
+from fl_config.errors import ConfigError
+from fl_protocol.layout import Layout
+from fl_protocol.types import Arrays
 from fl_strategies.clustering.heads import average_head, head_arrays
-from fl_strategies.layout import Arrays, Layout
 
 NAMES = ["body.conv1.weight", "body.conv10.weight", "body.conv2.weight", "body.norm.running_mean", "head.weight"]
 

@@ -13,12 +13,12 @@ from flwr.clientapp import ClientApp
 
 from clients import LocalClient, LocalSettings
 from clients.client import ARRAYS, METRICS
-from fl_config.params import ConfigError
+from fl_config.errors import ConfigError
 from fl_models import build
-from fl_strategies.clustering.clusters import CUAU
-from fl_strategies.records import Observer, Record
+from fl_strategies.round.records import Observer, Record
 from fl_strategies.strategy import ComposedStrategy
-from simulation.inline import InlineGrid
+from fl_strategies.topologies.cuau import CUAU
+from simulation.engines.inline import InlineGrid
 
 torch.set_num_threads(1)
 CLIENTS = 5

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fl_config.params import ConfigError
+from fl_config.errors import ConfigError
 from fl_strategies.clustering.cuau import assign_clusters, cluster_borders, cuau_scores, place
 
 RNG = np.random.default_rng(3)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fl_config.params import ConfigError
+from fl_config.errors import ConfigError
+from fl_protocol.types import ClientId
 from fl_strategies.clustering.cuau import CuauParams, cuau_scores
 from fl_strategies.clustering.placement import Placement, Probe
-from fl_strategies.cohort import ClientId
 
 
 def probe(client: ClientId, *update: float, size: int = 1, steps: int = 1, checksum: int = 5) -> Probe:

@@ -14,14 +14,15 @@ import torch.nn.functional as F
 from pydantic import ValidationError
 from torch import Tensor, nn
 
-from fl_config.params import ConfigError
+from fl_config.errors import ConfigError
 from fl_config.seeds import torch_generator
 from fl_data import Samples
 from fl_models import Model, build
 from fl_models.flat import FlatModel
 from fl_models.model import SequentialBody
-from fl_strategies.cohort import Cohort, Population, Vector
-from fl_strategies.server_side import ServerSide
+from fl_protocol.types import Vector
+from fl_strategies.round.cohort import Cohort, Population
+from fl_strategies.round.resources import ServerSide
 from fl_strategies.server_update.base import RoundSettings
 from fl_strategies.server_update.df import Df, DfParams, batches, distil, mean_logits
 

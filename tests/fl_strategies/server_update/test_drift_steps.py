@@ -13,7 +13,7 @@ from clients.objectives.scaffold import ScaffoldParams
 from clients.objectives.ssg import SsgParams
 from clients.objectives.vra import VraParams
 from clients.optimizers import SpeedParams
-from fl_strategies.cohort import Cohort, Population
+from fl_strategies.round.cohort import Cohort, Population
 from fl_strategies.server_update.base import RoundSettings
 from fl_strategies.server_update.dc import Dc, dc
 from fl_strategies.server_update.dyn import Dyn, Speed, dyn

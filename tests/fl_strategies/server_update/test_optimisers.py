@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from fl_config.params import ConfigError
-from fl_strategies.cohort import Cohort, Population, State
+from fl_config.errors import ConfigError
+from fl_protocol.types import State
+from fl_strategies.round.cohort import Cohort, Population
 from fl_strategies.server_update.adaptive import (
     Adagrad,
     AdagradParams,

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fl_config.params import ConfigError
-from fl_strategies.cohort import ClientId, Cohort, Population
-from fl_strategies.server_side import ServerSide
+from fl_config.errors import ConfigError
+from fl_protocol.types import ClientId
+from fl_strategies.round.cohort import Cohort, Population
+from fl_strategies.round.resources import ServerSide
 from fl_strategies.weighting.afl import LAMBDA, Afl, AflParams, project_simplex
 
 vectors = st.lists(st.floats(-3, 3), min_size=1, max_size=12)

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from fl_config.params import ConfigError
-from fl_strategies.cohort import ClientId, Cohort, Population
-from fl_strategies.server_side import ServerSide
+from fl_config.errors import ConfigError
+from fl_protocol.types import ClientId
+from fl_strategies.round.cohort import Cohort, Population
+from fl_strategies.round.resources import ServerSide
 from fl_strategies.weighting.disco import Disco, DiscoParams, disco_weights, discrepancy
 
 COUNTS = [[50, 50, 0, 0], [25, 25, 25, 25], [10, 0, 90, 100], [100, 5, 5, 0]]

@@ -10,9 +10,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from fl_config.params import ConfigError
-from fl_strategies.cohort import Cohort, Population
-from fl_strategies.server_side import ServerSide
+from fl_config.errors import ConfigError
+from fl_strategies.round.cohort import Cohort, Population
+from fl_strategies.round.resources import ServerSide
 from fl_strategies.weighting.confidence import Confidence, ConfidenceParams
 from fl_strategies.weighting.similarity import Similarity, SimilarityParams
 

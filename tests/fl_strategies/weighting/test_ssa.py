@@ -13,13 +13,14 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor, nn
 
-from fl_config.params import ConfigError
+from fl_config.errors import ConfigError
 from fl_config.seeds import rng
-from fl_strategies.cohort import ClientId, Cohort, Population
-from fl_strategies.server_side import ServerSide
+from fl_protocol.types import ClientId
+from fl_strategies.round.cohort import Cohort, Population
+from fl_strategies.round.resources import ServerSide
 from fl_strategies.weighting.ssa import Ssa, SsaParams, learn_weights, predict_samples, ssa_loss
-from fl_strategies.weighting.ssa_learning import Descent, WeightLearner, loss_parts, paired, sample_order
-from fl_strategies.weighting.ssa_views import client_views
+from fl_strategies.weighting.ssa.learning import Descent, WeightLearner, loss_parts, paired, sample_order
+from fl_strategies.weighting.ssa.views import client_views
 
 torch.set_num_threads(1)
 

@@ -1,0 +1,1 @@
+"""Numbers that a client can be asked for: one file per question."""

@@ -1,0 +1,1 @@
+"""FedLoom: federated learning on data that is not the same everywhere."""

@@ -1,0 +1,7 @@
+"""`python -m fedloom` is the `fedloom` command."""
+
+import sys
+
+from fedloom.cli.main import main
+
+sys.exit(main())

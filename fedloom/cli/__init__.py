@@ -1,0 +1,1 @@
+"""The `fedloom` command: one file per command."""

@@ -1,0 +1,163 @@
+"""The run folder, written as the run goes: configuration, one line of metrics a round, log, checkpoint, model, summary."""
+
+from __future__ import annotations
+
+import json
+import logging
+import platform
+import time
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import save
+
+from fl_config.errors import ConfigError
+from fl_config.files import write_atomically
+from fl_config.toml import Scalar, to_toml
+from fl_protocol.types import ClientId
+from fl_strategies.checkpoint import save_checkpoint
+from fl_strategies.round.records import Observer, Record
+from fl_strategies.round.state import RunState
+
+CONFIG, METRICS, SUMMARY, MODEL, PARTITION, LOG = (
+    "config.toml",
+    "metrics.jsonl",
+    "summary.json",
+    "model.safetensors",
+    "partition.json",
+    "log.txt",
+)
+CHECKPOINT, STATE, CLIENT_MODELS = "checkpoint", "state", "client_models.safetensors"
+PACKAGES = ("fedloom", "flwr", "torch", "torchvision", "ray", "numpy")
+
+
+class RunFolder(Observer):
+    """A new folder for a run, or with `resume_after` one that goes on after that round."""
+
+    def __init__(
+        self, path: Path, config: Mapping[str, Scalar], *, resume_after: int | None = None, save_every: int = 1
+    ) -> None:
+        self.path, self.save_every = path, save_every
+        if resume_after is None and path.exists() and any(path.iterdir()):
+            what = "another run" if (path / CONFIG).exists() else "other files"
+            raise ConfigError(
+                f"The output folder {path} holds {what}: choose another --out, or continue a run with --resume."
+            )
+        path.mkdir(parents=True, exist_ok=True)
+        self.records: list[Record] = []
+        self.began = time.time()
+        self.before = 0.0  # seconds of earlier sessions of a resumed run
+        if resume_after is not None:
+            self._rewind(resume_after)
+        write_atomically(path / CONFIG, to_toml(config).encode())
+        self.handler = logging.FileHandler(path / LOG, encoding="utf-8")
+        self.handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        logging.getLogger("fedloom").addHandler(self.handler)
+
+    def _rewind(self, round: int) -> None:
+        """Forget lines of rounds after the checkpoint, which are run again, and drafts of files that a kill cut short."""
+        for draft in (*self.path.glob(".*"), *(self.path / CHECKPOINT).glob(".*")):
+            draft.unlink()
+        lines = (self.path / METRICS).read_text(encoding="utf-8").splitlines() if (self.path / METRICS).exists() else []
+        for line in lines:
+            try:
+                record = json.loads(line)
+            except json.JSONDecodeError:
+                break  # the line that a kill cut short
+            if record["round"] <= round:
+                self.records.append(record)
+        self.before = sum(sum(record.get("seconds", {}).values()) for record in self.records)
+        write_atomically(self.path / METRICS, "".join(json.dumps(record) + "\n" for record in self.records).encode())
+
+    def recorded(self, record: Record) -> None:
+        self.records.append(record)
+        with (self.path / METRICS).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
+
+    def write_partition(
+        self,
+        class_names: list[str],
+        client_ids: list[Any],
+        counts: np.ndarray[Any, Any],
+        target_counts: list[int] | None,
+    ) -> None:
+        content = {
+            "class_names": class_names,
+            "client_ids": client_ids,
+            "counts": counts.tolist(),
+            "target_counts": target_counts,
+        }
+        write_atomically(self.path / PARTITION, json.dumps(content).encode())
+
+    def checkpoint(self, state: RunState, last_round: int) -> bool:
+        """Write the checkpoint if it is due; says whether it did."""
+        due = state.round % self.save_every == 0 or state.round == last_round
+        if due:
+            save_checkpoint(self.path / CHECKPOINT, state)
+        return due
+
+    def write_client_models(self, models: Mapping[ClientId, Any]) -> None:
+        """The clients' models of the last round as flat vectors, for `fedloom predict`."""
+        write_atomically(self.path / CLIENT_MODELS, save({str(client): vector for client, vector in models.items()}))
+
+    def finish(self, strategy: str, recipe: str, seed: int, arrays: Mapping[str, Any] | None, finished: bool) -> None:
+        if arrays is not None:
+            content = save(
+                {name: np.asarray(value, order="C") for name, value in arrays.items()}, metadata={"format": "pt"}
+            )
+            write_atomically(self.path / MODEL, content)
+        scored = [record for record in self.records if _headline(record) is not None]
+        summary = {
+            "strategy": strategy,
+            "recipe": recipe,
+            "seed": seed,
+            "rounds": max((record["round"] for record in self.records), default=0),
+            "final": _figures(scored[-1]) if scored else None,
+            "best": _figures(max(scored, key=lambda record: _headline(record) or 0.0)) if scored else None,
+            "seconds": round(self.before + time.time() - self.began, 3),
+            "versions": versions(),
+            "finished": finished,
+        }
+        write_atomically(self.path / SUMMARY, (json.dumps(summary, indent=2) + "\n").encode())
+        self.close()
+
+    def close(self) -> None:
+        logging.getLogger("fedloom").removeHandler(self.handler)
+        self.handler.close()
+
+
+def _headline(record: Record) -> float | None:
+    """The accuracy by which rounds are compared: the global model's, or the clients' own where there is no global one."""
+    return record.get("global/accuracy", record.get("personal/accuracy"))
+
+
+def _figures(record: Record) -> Record:
+    return {
+        key: value
+        for key, value in record.items()
+        if key == "round" or (key.startswith(("global/", "personal/", "outgoing/")) and not isinstance(value, list))
+    }
+
+
+def versions() -> dict[str, str]:
+    known = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            known[package] = version(package)
+        except PackageNotFoundError:
+            known[package] = "not installed"
+    return known
+
+
+def default_folder(strategy: str) -> Path:
+    """runs/<time>-<strategy>, numbered where that exists already."""
+    stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{strategy}"
+    path = Path("runs") / stem
+    number = 2
+    while path.exists():
+        path = Path("runs") / f"{stem}-{number}"
+        number += 1
+    return path

@@ -1,0 +1,72 @@
+"""What the server knows when it weighs and updates: the population, and this round's replying clients."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fl_protocol.types import ClientId, Matrix
+
+
+@dataclass(frozen=True)
+class Population:
+    """Every registered client and its number of training examples."""
+
+    sizes: dict[ClientId, int]
+
+    @property
+    def count(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def mean_size(self) -> float:
+        return sum(self.sizes.values()) / max(1, len(self.sizes))
+
+    def relative_size(self, client: ClientId) -> float:
+        """q_i = N n_i / n, mean 1 over the population."""
+        return self.sizes[client] / self.mean_size
+
+    def steps(self, epochs: int, batch_size: int) -> int:
+        """K = E ceil(mean_n / B), the global step count of FedDC and FedSSG; a full batch is one step an epoch."""
+        return epochs * (math.ceil(self.mean_size / batch_size) if batch_size else 1)
+
+
+@dataclass
+class Cohort:
+    """The replies that passed the checks, in the order of `client_order`; m clients, d parameters."""
+
+    round: int
+    ids: list[ClientId]
+    sizes: NDArray[np.float64]  # [m] n_i
+    updates: Matrix  # [m, d] Delta_i = theta_i - omega
+    population: Population
+    extras: dict[str, Matrix] = field(default_factory=dict)  # method arrays sent up, [m, d] each
+    metrics: dict[str, NDArray[np.float64]] = field(
+        default_factory=dict
+    )  # method numbers sent up, [m] each ("steps", ...)
+    answers: dict[ClientId, dict[str, float]] = field(default_factory=dict)  # everyone's answers to the query
+
+    @property
+    def share(self) -> NDArray[np.float64]:
+        """p_i = n_i / sum over this cohort."""
+        share: NDArray[np.float64] = self.sizes / self.sizes.sum()
+        return share
+
+
+def weighted_sum(weights: NDArray[np.float64], rows: Matrix) -> NDArray[np.float64]:
+    """sum_i w_i x_i in float64, row by row: the bits do not depend on a BLAS or its threads."""
+    total = np.zeros(rows.shape[1], dtype=np.float64)
+    term = np.empty_like(total)  # reused: allocating it anew for every row takes ten times as long
+    for weight, row in zip(weights, rows, strict=True):
+        if weight != 0.0:
+            np.multiply(row, weight, out=term, dtype=np.float64)
+            total += term
+    return total
+
+
+def norm(vector: NDArray[np.floating]) -> float:
+    """The Euclidean norm in float64. Not NumPy's, whose BLAS threads would spin on the workers' cores long after they are done."""
+    return math.sqrt(float(np.square(vector, dtype=np.float64).sum()))

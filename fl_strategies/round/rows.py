@@ -1,0 +1,78 @@
+"""One vector a client, as many as there are: in memory up to a limit, beyond it in a temporary file, read back one at a time.
+
+Sums over clients go row by row anyway (`weighted_sum`), so that a large cohort costs disk instead of memory and gives the same
+bits. Whatever needs the whole matrix still gets it, by `np.asarray`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fl_protocol.types import Matrix, Vector
+
+LIMIT = 256 * 2**20  # bytes of one kind of vector in memory
+
+
+class Rows:
+    """Rows are added as they come and read in the order of `arranged`."""
+
+    def __init__(self, dim: int, limit: int = LIMIT) -> None:
+        self.dim, self.limit = dim, limit
+        self.held: list[Vector] = []
+        self.filed = 0
+        self.file: Any = None
+        self.order: list[int] = []
+
+    def add(self, row: Vector) -> None:
+        if (len(self.held) + 1) * row.nbytes <= self.limit:
+            self.held.append(row)
+            return
+        if self.file is None:
+            self.file = tempfile.TemporaryFile(prefix="fedloom-rows-")  # noqa: SIM115 (gone with this object)
+        self.file.write(np.ascontiguousarray(row, dtype=np.float32).data)
+        self.filed += 1
+
+    def arranged(self, order: Sequence[int]) -> Matrix:
+        """The rows in this order. Nothing is copied: this object stands in for the matrix."""
+        self.order = list(order)
+        if self.file is not None:
+            self.file.flush()
+        return cast(Matrix, self)
+
+    def _row(self, place: int) -> Vector:
+        if place < len(self.held):
+            return self.held[place]
+        row = np.empty(self.dim, dtype=np.float32)
+        self.file.seek((place - len(self.held)) * row.nbytes)
+        if self.file.readinto(row.data) != row.nbytes:
+            raise OSError("The temporary file of the clients' updates is shorter than what was written to it.")
+        return row
+
+    # What the server's steps use of a matrix
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.order), self.dim
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __iter__(self) -> Iterator[Vector]:
+        return (self._row(place) for place in self.order)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.stack(list(self)).astype(np.float32 if dtype is None else dtype, copy=False)
+
+    def sum(self, axis: int, dtype: Any) -> NDArray[Any]:
+        total = np.zeros(self.dim, dtype=dtype)
+        for row in self:
+            total += row
+        return total
+
+    def mean(self, axis: int, dtype: Any) -> NDArray[Any]:
+        return self.sum(axis, dtype) / len(self)

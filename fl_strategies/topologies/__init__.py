@@ -1,0 +1,1 @@
+"""Who gets and gives which arrays, the server's half: one file per topology."""

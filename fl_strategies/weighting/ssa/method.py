@@ -1,0 +1,203 @@
+"""Self-supervised aggregation: the server learns the clients' weights on its own unlabelled target data.
+
+FedSSA, "Customizing Global Model for Arbitrary Target Distributions in Federated Learning", eq. (3)-(8): theta = sum_k w_k theta_k with w = argmin of
+    mean_x [-cos(y^1, y^2) - lambda_var (var y^1 + var y^2) / 2] + lambda_we sum_k w_k log w_k,
+    y^v = softmax(sum_k w_k z_k(x^v)),   x^1, x^2 two augmented views of x, the client models z_k frozen.
+Silent in the paper, chosen here: w = softmax(v), v equal at the start of every round, SGD with Nesterov momentum,
+unbiased variance. View pairs are drawn `n_view_banks` times and their logits cached (0: new views every epoch);
+a target above `max_samples` is represented by a subset drawn anew each round.
+
+Modes. The paper's Algorithm 1 is `every_round`: the learned model goes out again; it feeds on itself where the first
+choices are wrong. `customise` (default) sends the size-weighted average out and keeps the learned model for the
+server's own target; `post_hoc` does so on the last round only; `sample_wise` learns when predicting (ssa_samples.py).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from fl_config.params import Params
+from fl_config.seeds import derive
+from fl_protocol.types import State, Vector
+from fl_strategies.round.cohort import Cohort
+from fl_strategies.round.resources import ServerSide
+from fl_strategies.weighting.base import Metrics, Weighting, Weights
+from fl_strategies.weighting.disco import answered_discrepancies, disco_weights
+from fl_strategies.weighting.remembered import population_rows, recall
+from fl_strategies.weighting.ssa.evidence import Evidence, gather
+from fl_strategies.weighting.ssa.learning import (
+    Descent,
+    WeightLearner,
+    epochs_needed,
+    learn_weights,
+    loss_parts,
+    sample_order,
+    starting_logits,
+)
+from fl_strategies.weighting.ssa.loss import SsaTerms, ssa_loss, ssa_terms
+from fl_strategies.weighting.ssa.samples import predict_samples
+from fl_strategies.weighting.ssa.views import client_views
+
+__all__ = ["Ssa", "SsaParams", "SsaTerms", "learn_weights", "predict_samples", "ssa_loss", "ssa_terms"]
+
+WEIGHT_SUM, EVIDENCE, LAST = "ssa/weight_sum", "ssa/evidence", "ssa/last"
+
+log = logging.getLogger("fedloom")
+
+
+class SsaParams(Params):
+    mode: Literal["customise", "every_round", "post_hoc", "sample_wise"] = Field(
+        default="customise",
+        description="customise: the learned model is the server's own, the size-weighted average goes out; "
+        "every_round: the learned model goes out (the paper); post_hoc: learn on the last round; "
+        "sample_wise: learn when predicting.",
+    )
+    warmup_rounds: int = Field(default=0, ge=0, description="Rounds weighted by size before weights are learned.")
+    scale: Literal["none", "std"] = Field(
+        default="none",
+        description="std divides each client's logits by their standard deviation before they are mixed.",
+    )
+    average: float = Field(
+        default=0.0, ge=0, lt=1, description="Decay of a running average of w over rounds; 0 is off."
+    )
+    lambda_var: float = Field(default=1.0, ge=0, description="Weight of the confidence (variance) term.")
+    lambda_we: float = Field(default=1e-3, ge=0, description="Weight of the entropy term, which keeps weights equal.")
+    lr: float = Field(default=0.1, gt=0, description="Learning rate of v, w = softmax(v).")
+    momentum: float = Field(default=0.9, ge=0, lt=1, description="Momentum of v's SGD.")
+    nesterov: bool = Field(default=True, description="Nesterov's form of the momentum.")
+    weight_decay: float = Field(
+        default=0.0, ge=0, description="L2 decay of v; pulls to equal weights, as lambda_we does."
+    )
+    epochs: int = Field(default=10, ge=1, description="Passes over the target samples.")
+    batch: int = Field(default=128, ge=0, description="Target samples per step; 0 is all of them.")
+    init: Literal["uniform", "size", "disco"] = Field(
+        default="uniform", description="Weights that learning starts from."
+    )
+    warm_start: bool = Field(default=False, description="Start from the last round's w when every client has replied.")
+    var_unbiased: bool = Field(default=True, description="Variance over C - 1 (true) or C classes (false).")
+    n_view_banks: int = Field(
+        default=4, ge=0, description="View pairs per sample whose logits are kept; 0: new each epoch."
+    )
+    steps_min: int = Field(default=0, ge=0, description="At least so many steps of v, by whole further epochs.")
+    max_samples: int = Field(
+        default=2000, ge=0, description="Target samples used a round, drawn by seed and round; 0: all."
+    )
+
+
+class Ssa(Weighting):
+    Params: ClassVar[type[Params]] = SsaParams
+    needs_target: ClassVar[bool] = True
+
+    def __init__(self, params: Any) -> None:
+        super().__init__(params)
+        # Both depend on a parameter, so they are this instance's own and not the class's.
+        vars(self)["asks"] = ("discrepancy",) if params.init == "disco" else ()
+        vars(self)["needs_target"] = params.mode != "sample_wise"
+
+    def weights(self, cohort: Cohort, sent: Vector, server: ServerSide, round: int) -> tuple[Weights, Metrics]:
+        """The weights of the model that goes out to the clients."""
+        if self.params.mode == "every_round":
+            return self.customised(cohort, sent, server, round)
+        return cohort.share, {}
+
+    def decides(self, round: int) -> bool:
+        """Only the paper's mode sends the learned model out; otherwise the base's own weights do."""
+        return bool(self.params.mode == "every_round" and round > self.params.warmup_rounds)
+
+    def customises(self, round: int, last_round: int) -> bool:
+        """Whether the server forms its own model after this round, beside the one that goes out."""
+        if self.params.mode == "post_hoc":
+            return round == last_round
+        return bool(self.params.mode == "customise" and round > self.params.warmup_rounds)
+
+    def keeps_models(self, round: int, last_round: int) -> bool:
+        return bool(self.params.mode == "sample_wise" and round == last_round)
+
+    def customised(self, cohort: Cohort, sent: Vector, server: ServerSide, round: int) -> tuple[Weights, Metrics]:
+        """The learned weights of the target's own model; the size weights during the warm-up."""
+        if self.params.mode != "post_hoc" and round <= self.params.warmup_rounds:
+            return cohort.share, {}
+        if len(cohort.ids) == 1:
+            return np.ones(1), {"ssa/weights": [1.0]}
+        evidence = gather(client_views("FedSSA", cohort, sent, server, self.params.max_samples), self.params)
+        if evidence is None:
+            log.warning("FedSSA finds no client with finite outputs in round %d: weighting by size.", round)
+            return cohort.share, {}
+        return self.weigh(evidence, cohort, server, round)
+
+    def weigh(self, evidence: Evidence, cohort: Cohort, server: ServerSide, round: int) -> tuple[Weights, Metrics]:
+        """The weights that these logits of the cohort's models lead to, averaged over rounds where that is on."""
+        learned, metrics = self._learn(evidence, cohort, server, round)
+        weights = self._averaged(learned, cohort, server.state)
+        return weights, {**metrics, **evidence.metrics(), "ssa/weights": weights.tolist()}
+
+    def _learn(self, evidence: Evidence, cohort: Cohort, server: ServerSide, round: int) -> tuple[Weights, Metrics]:
+        options = self.params
+        started = time.perf_counter()
+        asked = evidence.seconds
+        samples, seed = evidence.samples, derive(server.seed, "ssa-learn", round)
+        descent = Descent(
+            options.lambda_var,
+            options.lambda_we,
+            options.lr,
+            options.momentum,
+            options.nesterov,
+            options.weight_decay,
+            options.var_unbiased,
+        )
+        learner = WeightLearner(descent, self._start(cohort, server.state, evidence.usable))
+        for epoch in range(epochs_needed(options.epochs, samples, options.batch, options.steps_min)):
+            learner.epoch(evidence.bank(epoch), sample_order(seed, epoch, samples), options.batch)
+        seconds = time.perf_counter() - started - (evidence.seconds - asked)
+        parts = loss_parts(evidence.banks, learner.weights, options.var_unbiased)
+        weights = evidence.over_cohort(learner.weights)
+        if options.warm_start:
+            last = recall(server.state, LAST, cohort, 0.0)
+            last[population_rows(cohort)] = weights
+            server.state[LAST] = last
+        return weights, {**{f"ssa/{name}": value for name, value in parts.items()}, "ssa/seconds_learn": seconds}
+
+    def _start(self, cohort: Cohort, state: State, usable: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """v at the first step, of the usable clients."""
+        clients = int(usable.sum())
+        if self.params.warm_start and LAST in state:
+            if len(cohort.ids) == cohort.population.count:
+                last = recall(state, LAST, cohort, 0.0)[population_rows(cohort)][usable]
+                if last.sum() > 0:
+                    return starting_logits(last, clients)
+            else:
+                log.warning(
+                    "ssa.warm_start needs a reply of every client, but %d of %d replied: starting from %s.",
+                    len(cohort.ids),
+                    cohort.population.count,
+                    self.params.init,
+                )
+        if self.params.init == "size":
+            return starting_logits(cohort.share[usable], clients)
+        if self.params.init == "disco":
+            prior = disco_weights(cohort.sizes, answered_discrepancies(cohort, cohort.ids))[usable]
+            return starting_logits(prior if prior.sum() > 0 else None, clients)
+        return starting_logits(None, clients)
+
+    def _averaged(self, weights: Weights, cohort: Cohort, state: State) -> Weights:
+        """The running average of m w_k (1 for an equal share, so that cohorts of any size compare), on this cohort.
+
+        Sum and evidence decay together, so a client's first rounds count no more than their share.
+        """
+        decay = self.params.average
+        if decay == 0:
+            return weights
+        rows = population_rows(cohort)
+        total, mass = recall(state, WEIGHT_SUM, cohort, 0.0), recall(state, EVIDENCE, cohort, 0.0)
+        total[rows] = decay * total[rows] + (1 - decay) * weights * len(rows)
+        mass[rows] = decay * mass[rows] + (1 - decay)
+        state[WEIGHT_SUM], state[EVIDENCE] = total, mass
+        mean = total[rows] / mass[rows]
+        averaged: Weights = mean / mean.sum()
+        return averaged

@@ -1,0 +1,1 @@
+"""What is learned: the loss, what labels are, how well a model does."""

@@ -1,0 +1,69 @@
+"""The bench's yardstick: federated averaging as a plain PyTorch loop on one thread, with nothing around it.
+
+Float tensors that are normalised beforehand, `nn.Sequential`, `torch.optim.SGD`, one client after the other; no engine, no
+messages, no checks. Its time divided by the number of workers is what a perfect engine with this loop would take.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from fl_config.options import Options
+from fl_data import load
+from fl_data.division import Division, parts_of
+from fl_strategies.sampling import sample_cohort
+
+
+def plain_model(name: str) -> nn.Sequential:
+    """The bench's models for 28x28 images, written out."""
+    if name == "mlp:200,200":
+        hidden = [nn.Linear(784, 200), nn.ReLU(), nn.Linear(200, 200), nn.ReLU()]
+        return nn.Sequential(nn.Flatten(), *hidden, nn.Linear(200, 10))
+    first, second, wide, narrow = {"lenet": (6, 16, 120, 84), "cnn64": (64, 64, 384, 192)}[name]
+    return nn.Sequential(
+        *(nn.Conv2d(1, first, 5), nn.ReLU(), nn.MaxPool2d(2)),
+        *(nn.Conv2d(first, second, 5), nn.ReLU(), nn.MaxPool2d(2)),
+        *(nn.Flatten(), nn.Linear(second * 16, wide), nn.ReLU(), nn.Linear(wide, narrow), nn.ReLU()),
+        nn.Linear(narrow, 10),
+    )
+
+
+def plain_rounds(config: Options) -> Iterator[None]:
+    """A round whenever one is asked for."""
+    torch.set_num_threads(1)
+    torch.manual_seed(config.seed)
+    dataset = load(config.dataset)
+    assert dataset.mean is not None
+    assert dataset.std is not None
+    x = (torch.tensor(dataset.x_train[:]).float() / 255 - dataset.mean[0]) / dataset.std[0]
+    y = torch.tensor(dataset.y_train[:], dtype=torch.int64)
+    clients = [(x[part], y[part]) for part in map(torch.as_tensor, parts_of(Division.of(config)))]
+    model = plain_model(config.model)
+    state = {name: value.clone() for name, value in model.state_dict().items()}
+    for round in itertools.count(1):
+        cohort = [
+            clients[int(client)] for client in sample_cohort(range(config.clients), config.fraction, config.seed, round)
+        ]
+        total = sum(len(labels) for _, labels in cohort)
+        average = {name: torch.zeros_like(value) for name, value in state.items()}
+        for samples, labels in cohort:
+            model.load_state_dict(state)
+            train(model, samples, labels, config)
+            for name, value in model.state_dict().items():
+                average[name].add_(value, alpha=len(labels) / total)
+        state = average
+        yield
+
+
+def train(model: nn.Module, x: torch.Tensor, y: torch.Tensor, config: Options) -> None:
+    optimizer = torch.optim.SGD(model.parameters(), lr=config.lr)
+    for _ in range(config.epochs):
+        for index in torch.split(torch.randperm(len(y)), config.batch_size):
+            optimizer.zero_grad()
+            F.cross_entropy(model(x[index]), y[index]).backward()  # type: ignore[no-untyped-call]
+            optimizer.step()

@@ -1,0 +1,78 @@
+"""The inline engine: every client runs in this process, one after the other; for debugging and for tests."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Iterable
+from uuid import uuid4
+
+from flwr.app import Context, Error, Message, RecordDict
+from flwr.clientapp import ClientApp
+from flwr.common.constant import SUPERLINK_NODE_ID, ErrorCode
+from flwr.serverapp import Grid
+from flwr.supercore.run import Run
+from flwr.supercore.task_identity import TaskIdentity
+
+from fl_config.toml import Scalar
+
+log = logging.getLogger("fedloom")
+
+
+class InlineGrid(Grid):
+    """A Flower `Grid` whose nodes are contexts in this process; pulling runs one waiting message."""
+
+    def __init__(self, client_app: ClientApp, clients: int, run_config: dict[str, Scalar]) -> None:
+        self.client_app = client_app
+        self._run = Run.create_empty(run_id=1)
+        TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = self._run.run_id, SUPERLINK_NODE_ID, 1
+        self.contexts = {
+            number + 2: Context(
+                self._run.run_id,
+                number + 2,
+                {"partition-id": number, "num-partitions": clients},
+                RecordDict(),
+                dict(run_config),
+            )
+            for number in range(clients)
+        }
+        self.waiting: dict[str, Message] = {}
+
+    def set_run(self, run: Run) -> None:
+        self._run = run
+
+    @property
+    def run(self) -> Run:
+        return self._run
+
+    def create_message(
+        self, content: RecordDict, message_type: str, dst_node_id: int, group_id: str, ttl: float | None = None
+    ) -> Message:
+        return Message(content, dst_node_id, message_type, ttl=ttl, group_id=group_id)
+
+    def get_node_ids(self) -> Iterable[int]:
+        return list(self.contexts)
+
+    def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
+        pushed = []
+        for message in messages:
+            message.metadata.__dict__["_message_id"] = str(uuid4())
+            self.waiting[message.metadata.message_id] = message
+            pushed.append(message.metadata.message_id)
+        return pushed
+
+    def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
+        wanted = set(message_ids)
+        chosen = next((known for known in self.waiting if known in wanted), None)
+        return [] if chosen is None else [self._answer(self.waiting.pop(chosen))]
+
+    def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
+        return [self._answer(self.waiting.pop(known)) for known in self.push_messages(messages)]
+
+    def _answer(self, message: Message) -> Message:
+        try:
+            return self.client_app(message, self.contexts[message.metadata.dst_node_id])
+        except Exception as error:
+            log.debug("%s", traceback.format_exc())
+            reason = f"{type(error).__name__}: {error}"
+            return Message(Error(code=ErrorCode.CLIENT_APP_RAISED_EXCEPTION, reason=reason), reply_to=message)

@@ -1,0 +1,95 @@
+"""Messages that wait for a worker: the longest first, quick ones several at a time."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from flwr.app import Message
+
+from simulation.engines.wire import Answer, Task, pack_numbers
+
+FIRST_NODE = 2  # Flower's own node is 1
+# What a call of several messages should take, and send back at most; the fewer calls, the less the engine itself costs.
+BATCH_SECONDS, BATCH_BYTES = 0.05, 16 * 2**20
+
+
+@dataclass(eq=False)
+class Job:
+    """A message on its way, and the stored array records that it needs (record name -> number, number -> reference)."""
+
+    message: Message
+    shared: dict[str, int]
+    refs: dict[int, Any]
+    size: int  # examples of its client, as far as they are known
+    deaths: int = 0  # workers that died while they ran it
+    alone: bool = False  # was in a batch that failed: try it by itself
+
+    @property
+    def id(self) -> str:
+        return self.message.metadata.message_id
+
+    @property
+    def kind(self) -> str:
+        return self.message.metadata.message_type
+
+    @property
+    def client(self) -> int:
+        return self.message.metadata.dst_node_id - FIRST_NODE
+
+    def task(self) -> Task:
+        metadata = self.message.metadata
+        numbers = pack_numbers(self.message.content)
+        return Task(self.id, metadata.dst_node_id, self.client, self.kind, metadata.group_id, numbers, self.shared)
+
+
+@dataclass
+class Pace:
+    """What a message of some kind takes, from the answers so far: seconds, and bytes to send back."""
+
+    seconds: float
+    bytes: int
+
+    @property
+    def batch(self) -> int:
+        return int(min(BATCH_SECONDS / max(self.seconds, 1e-6), BATCH_BYTES / max(self.bytes, 1)))
+
+
+@dataclass
+class JobQueue:
+    heap: list[tuple[int, int, Job]] = field(default_factory=list)
+    paces: dict[str, Pace] = field(default_factory=dict)
+    order: Iterable[int] = field(default_factory=itertools.count)
+
+    def __len__(self) -> int:
+        return len(self.heap)
+
+    def put(self, job: Job) -> None:
+        heapq.heappush(self.heap, (-job.size, next(iter(self.order)), job))
+
+    def take(self, known: Collection[str], share: int) -> list[Job]:
+        """The longest job, with the next ones where that kind is quick, up to a share of all; kinds not `known` come alone."""
+        first = heapq.heappop(self.heap)[2]
+        jobs = [first]
+        if not first.alone and first.kind in known and first.kind in self.paces:
+            most = min(self.paces[first.kind].batch, share)
+            while len(jobs) < most and self.heap and self._fits(self.heap[0][2], first):
+                jobs.append(heapq.heappop(self.heap)[2])
+        return jobs
+
+    @staticmethod
+    def _fits(job: Job, first: Job) -> bool:
+        return not job.alone and job.kind == first.kind
+
+    def keep(self, ids: Collection[str]) -> None:
+        """Forget all other jobs."""
+        self.heap = [entry for entry in self.heap if entry[2].id in ids]
+        heapq.heapify(self.heap)
+
+    def learn(self, job: Job, answer: Answer) -> None:
+        size = sum(len(array[-1]) for arrays in answer.arrays.values() for array in arrays.values())
+        known = self.paces.get(job.kind, Pace(answer.seconds, size))
+        self.paces[job.kind] = Pace((known.seconds + answer.seconds) / 2, max(known.bytes, size))

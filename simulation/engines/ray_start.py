@@ -1,0 +1,166 @@
+"""Starting Ray for a simulation, or joining a running cluster, and counting the workers that there is room for."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import logging
+import os
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+from fl_config.errors import ConfigError
+from fl_config.options import options
+
+OBJECT_STORE = 512 * 2**20  # bytes; taken only as far as messages in flight need it
+# Replies up to this size travel with the answer of the call: on small models that takes a third less CPU than the object store.
+INLINE = {"max_direct_call_object_size": 2 * 2**20, "task_rpc_inlined_bytes_limit": 64 * 2**20}
+# How the C library keeps freed memory: by default it returns the activations of a larger model to the system after every minibatch
+# and gets them again page by page, a quarter of the time of cnn64; with the driver's copies of replies it is the same.
+MMAP_THRESHOLD, TRIM_THRESHOLD = 32 * 2**20, 256 * 2**20
+MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(MMAP_THRESHOLD), "MALLOC_TRIM_THRESHOLD_": str(TRIM_THRESHOLD)}  # of workers
+MALLOPT = {-3: MMAP_THRESHOLD, -1: TRIM_THRESHOLD}  # the same in this process, by the numbers of glibc's malloc.h
+# Processes of a Ray head that a simulation on one machine has no use for (autoscaler, dashboard, forwarding of logs). Each takes
+# about a second of a core to start, which on two cores is a good part of the time to the first round.
+UNUSED = ("start_monitor", "start_api_server", "start_log_monitor")
+
+
+class RayStart:
+    """Ray being started, or joined, in the background, in a thread that stays as long as it is wanted: Ray's processes end with it."""
+
+    begun: ClassVar[RayStart | None] = None
+
+    def __init__(self, address: str, cores: int) -> None:
+        self.address, self.cores = address, cores
+        self.taken = False  # by a grid, which then ends it
+        self._problem: BaseException | None = None
+        self._up, self._ending = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, name="fedloom-ray", daemon=True)
+        RayStart.begun = self
+        self._thread.start()
+
+    @classmethod
+    def take(cls, address: str, cores: int) -> RayStart | None:
+        """Wait until Ray is there. Returns the start that the caller has to end, None where Ray is another's."""
+        import ray
+
+        begun = cls.begun
+        if begun and not begun.taken and (begun.address, begun.cores) != (address, cores):
+            begun.end()
+        if (cls.begun and cls.begun.taken) or (not cls.begun and ray.is_initialized()):
+            return None
+        own = cls.begun or cls(address, cores)
+        own.taken = True
+        try:
+            own.wait()
+        except BaseException:
+            own.end()
+            raise
+        return own
+
+    def _run(self) -> None:
+        try:
+            start_ray(self.address, self.cores)
+        except BaseException as problem:
+            self._problem = problem
+        finally:
+            self._up.set()
+        self._ending.wait()
+
+    def wait(self) -> None:
+        """Return when Ray is there; raises what went wrong."""
+        self._up.wait()
+        if self._problem is not None:
+            raise self._problem
+
+    def end(self) -> None:
+        import ray
+
+        self._up.wait()
+        ray.shutdown()
+        self._ending.set()
+        self._thread.join()
+        RayStart.begun = None
+
+
+def begin_early(values: Mapping[str, Any]) -> None:
+    """Start Ray for a run with these options while the process still loads torch: both take seconds. Wrong options are an error."""
+    config = options({} if values.get("resume") else values)
+    if config.engine == "ray" and not values.get("resume"):
+        RayStart(config.ray_address, wanted_cores(config.workers))
+
+
+def end_unused() -> None:
+    """End what was begun for a run that never came to it."""
+    if RayStart.begun:
+        RayStart.begun.end()
+
+
+def wanted_cores(workers: int) -> int:
+    return workers if workers > 0 else os.cpu_count() or 1
+
+
+def start_ray(address: str, cores: int) -> None:
+    """Join the cluster at `address`, or start one of this many cores here."""
+    for name, value in {"RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_USAGE_STATS_ENABLED": "0", **MALLOC}.items():
+        os.environ.setdefault(name, value)
+    if sys.platform == "linux" and (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)):
+        for parameter, size in MALLOPT.items():
+            mallopt(parameter, size)
+    import ray
+
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error", "configure_logging": False}
+    if not address:
+        with _lean():
+            local: dict[str, Any] = {
+                "include_dashboard": False,
+                "object_store_memory": OBJECT_STORE,
+                "_system_config": INLINE,
+            }
+            ray.init("local", num_cpus=cores, **local, **quiet)
+        return
+    try:
+        ray.init(address=address, **quiet)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise ConfigError(
+            f"No Ray cluster answers at {address!r} ({error}): "
+            "give --ray-address the address that `ray start --head` printed."
+        ) from None
+
+
+@contextlib.contextmanager
+def _lean() -> Iterator[None]:
+    """Ray has no public switch for these; where a version lacks such a method, it simply starts whatever it wants."""
+    from ray._private.node import Node
+
+    kept = {name: getattr(Node, name) for name in UNUSED if hasattr(Node, name)}
+    for name in kept:
+        setattr(Node, name, lambda self, *_, **__: None)
+    try:
+        yield
+    finally:
+        for name, method in kept.items():
+            setattr(Node, name, method)
+
+
+def checked_workers(wanted: int, gpus_per_client: float, clients: int) -> int:
+    """How many workers there will be, 0 for as many as there is room for; more than that would wait for ever."""
+    import ray
+
+    have: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
+    room = int(have.get("CPU", 0))
+    if gpus_per_client:
+        gpus = have.get("GPU", 0.0)
+        room = min(room, int(gpus / gpus_per_client + 1e-9))
+        if not room:
+            raise ConfigError(
+                f"--gpus-per-client is {gpus_per_client:g}, but there are {gpus:g} GPUs: lower it, or 0 to train without."
+            )
+    if wanted > room:
+        raise ConfigError(
+            f"--workers is {wanted}, but there is room for {room} (cores, and GPUs where --gpus-per-client is given)."
+        )
+    return wanted or max(1, min(room, clients))

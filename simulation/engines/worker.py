@@ -1,0 +1,106 @@
+"""One worker of the ray engine: a process that answers messages with the ClientApp, one client at a time.
+
+It imports the app by name and builds each client's context from its partition number, so that only the message travels. What a
+foreign app keeps in `context.state` is filed in a folder and never travels; our own clients file theirs beside it themselves.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+from flwr.app import ArrayRecord, Context, Message, RecordDict
+from flwr.clientapp import ClientApp
+from flwr.common.constant import SUPERLINK_NODE_ID
+from flwr.common.serde import recorddict_from_proto, recorddict_to_proto
+from flwr.proto.recorddict_pb2 import RecordDict as RecordDictProto
+from flwr.supercore.task_identity import TaskIdentity
+
+from fl_config.toml import Scalar
+from simulation.engines.wire import Answer, PackedArrays, Task, pack_arrays, pack_numbers, unpack_arrays, unpack_content
+
+RUN_ID = 1
+
+
+class ContextFiles:
+    """Client states of a foreign app on disk, one file a client, written only when the state changed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def _file(self, partition: int) -> Path:
+        return self.folder / f"{partition}.state"
+
+    def load(self, partition: int) -> bytes:
+        try:
+            return self._file(partition).read_bytes()
+        except FileNotFoundError:
+            return b""
+
+    def save(self, partition: int, before: bytes, state: RecordDict) -> None:
+        if not before and not state:
+            return
+        after: bytes = recorddict_to_proto(state).SerializeToString(deterministic=True)
+        if after != before:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            draft = self.folder / f"{partition}.draft-{os.getpid()}"
+            draft.write_bytes(after)
+            draft.replace(self._file(partition))
+
+
+class Worker:
+    """The actor. `app` is a module and a variable, such as "client_app:app"."""
+
+    def __init__(self, app: str, clients: int, run_config: dict[str, Scalar], folder: str, path: list[str]) -> None:
+        sys.path += [entry for entry in path if entry not in sys.path]  # the app is found wherever the driver finds it
+        self.name, self.clients, self.run_config = app, clients, run_config
+        self.states = ContextFiles(Path(folder))
+        self.records: dict[int, ArrayRecord] = {}
+
+    def prepare(self) -> int:
+        """Import the app, which takes seconds; returns the process id."""
+        module, _, variable = self.name.partition(":")
+        self.app: ClientApp = getattr(importlib.import_module(module), variable)
+        TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = RUN_ID, SUPERLINK_NODE_ID, 1
+        if torch := sys.modules.get("torch"):
+            torch.set_num_threads(1)
+        return os.getpid()
+
+    def answer(self, tasks: list[Task], shared: list[int], fresh: list[int], *records: PackedArrays) -> list[Answer]:
+        """Answer the tasks in order. They need the array records numbered in `shared`; `records` are those numbered in `fresh`.
+
+        The others are there from the call before. Each is unpacked once for all clients.
+        """
+        new = {number: unpack_arrays(packed) for number, packed in zip(fresh, records, strict=True)}
+        self.records = {number: new[number] if number in new else self.records[number] for number in shared}
+        return [self._answer(task) for task in tasks]
+
+    def _answer(self, task: Task) -> Answer:
+        began = time.perf_counter()
+        try:
+            content = self._call(task)
+            arrays = {name: pack_arrays(record) for name, record in content.array_records.items()}
+            return Answer(pack_numbers(content), arrays, seconds=time.perf_counter() - began)
+        except (Exception, SystemExit) as error:
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{type(error).__name__} at {last.filename}:{last.lineno}"
+            return Answer({}, {}, f"{type(error).__name__}: {error}", place, traceback.format_exc())
+
+    def _call(self, task: Task) -> RecordDict:
+        before = self.states.load(task.partition)
+        state = recorddict_from_proto(RecordDictProto.FromString(before)) if before else RecordDict()
+        node_config: dict[str, Any] = {"partition-id": task.partition, "num-partitions": self.clients}
+        context = Context(RUN_ID, task.node, node_config, state, dict(self.run_config))
+        content = unpack_content(task.numbers, {name: self.records[number] for name, number in task.shared.items()})
+        message = Message(content, task.node, task.kind, group_id=task.group)
+        message.metadata.__dict__["_message_id"] = task.message_id
+        reply = self.app(message, context)
+        if reply.has_error():
+            raise RuntimeError(reply.error.reason)
+        self.states.save(task.partition, before, context.state)
+        return reply.content

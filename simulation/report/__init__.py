@@ -1,0 +1,1 @@
+"""The report: one HTML page for a run, or for a comparison of several."""

@@ -1,0 +1,129 @@
+"""Pictures of personalised models and of clusters: how accuracy is spread over clients, and what CUAU saw of their skew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from fl_runs.reading import RunRecord, group_runs, is_number
+from simulation.report.pictures import (
+    DASHES,
+    MUTED,
+    PALETTE,
+    SYMBOLS,
+    blank_figure,
+    colour_of,
+    identity_of,
+    plain_text,
+    short,
+)
+
+MOST_STEPS = 400  # a distribution of more clients is drawn by its quantiles
+
+
+def label_skew(counts: Sequence[Sequence[float]]) -> NDArray[np.float64]:
+    """KL(labels | uniform) of each client in nats: 0 for even classes, log C for one class only."""
+    matrix = np.asarray(counts, dtype=float)
+    share = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
+    terms = np.zeros_like(share)
+    np.log(share * share.shape[1], out=terms, where=share > 0)
+    skew: NDArray[np.float64] = (share * terms).sum(axis=1)
+    return skew
+
+
+def cuau_figure(run: RunRecord) -> go.Figure | None:
+    """CUAU of each client against its true label skew, by cluster."""
+    measured = _measured(run)
+    if not measured or run.partition is None:
+        return None
+    skew = dict(zip(map(str, run.partition["client_ids"]), label_skew(run.partition["counts"]), strict=True))
+    known = [(client, *measured[client]) for client in measured if client in skew]
+    figure = blank_figure("Label skew, KL to uniform (nats)", "CUAU", height=420)
+    for cluster in sorted({cluster for _, _, cluster in known}):
+        members = [(client, score) for client, score, own in known if own == cluster]
+        look = {"color": MUTED[cluster % len(MUTED)], "symbol": SYMBOLS[(cluster - 1) % len(SYMBOLS)], "size": 9}
+        dots = go.Scatter(
+            x=[short(skew[client]) for client, _ in members], y=[short(score) for _, score in members], mode="markers"
+        )
+        dots.update(name=f"cluster {cluster}", marker=look, customdata=[plain_text(client) for client, _ in members])
+        dots.update(hovertemplate="client %{customdata}: skew %{x:.2f}, CUAU %{y:.3~g}")
+        figure.add_trace(dots)
+    figure.update_layout(showlegend=True)
+    return figure if figure.data else None
+
+
+def personal_figure(runs: Sequence[RunRecord]) -> go.Figure | None:
+    """Share of the clients up to each accuracy of their own model, at the last evaluation, seeds together.
+
+    A single configuration is also drawn as it was before fine-tuning, dotted.
+    """
+    groups = group_runs(runs)
+    figure = _distribution()
+    for index, group in enumerate(groups):
+        for key, dash in (("client_before", "dot"), ("client_accuracy", DASHES[index // len(PALETTE) % len(DASHES)])):
+            values = [
+                value for run in group.runs for value in _last(run).get(f"personal/{key}") or [] if is_number(value)
+            ]
+            if not values or (dash == "dot" and (len(groups) > 1 or values == _after(group.runs))):
+                continue
+            look = identity_of(group, index)
+            look["name"] += " before fine-tuning" if dash == "dot" else ""
+            figure.add_trace(_steps(values, {"color": colour_of(index), "width": 2, "dash": dash}, look))
+    return figure if figure.data else None
+
+
+def cluster_figure(run: RunRecord) -> go.Figure | None:
+    """The same distribution, cluster by cluster."""
+    line = _last(run)
+    clusters, values = line.get("personal/client_cluster"), line.get("personal/client_accuracy")
+    if not clusters or not values or len(clusters) != len(values):
+        return None
+    figure = _distribution()
+    for cluster in sorted(set(clusters)):
+        own = [value for value, place in zip(values, clusters, strict=True) if place == cluster and is_number(value)]
+        if own:
+            style = {"color": MUTED[cluster % len(MUTED)], "width": 2, "dash": DASHES[(cluster - 1) % len(DASHES)]}
+            figure.add_trace(_steps(own, style, {"name": f"cluster {cluster}"}))
+    figure.update_layout(showlegend=True)
+    return figure if figure.data else None
+
+
+def _distribution() -> go.Figure:
+    figure = blank_figure("Accuracy of a client's own model", "Share of clients up to it", height=360)
+    figure.update_xaxes(tickformat=".0%")
+    return figure.update_yaxes(tickformat=".0%", range=[0, 1.02])
+
+
+def _steps(values: Sequence[float], style: Mapping[str, Any], look: Mapping[str, Any]) -> go.Scatter:
+    ordered = np.sort(values)
+    if len(ordered) > MOST_STEPS:
+        ordered = np.quantile(ordered, np.linspace(0, 1, MOST_STEPS))
+    x = [short(ordered[0]), *(short(value) for value in ordered)]
+    y = [short(place / len(ordered)) for place in range(len(ordered) + 1)]
+    template = "%{y:.0%} of the clients have at most %{x:.1%}"
+    return go.Scatter(x=x, y=y, mode="lines", line={**style, "shape": "hv"}, hovertemplate=template, **look)
+
+
+def _after(runs: Sequence[RunRecord]) -> list[float]:
+    return [value for run in runs for value in _last(run).get("personal/client_accuracy") or [] if is_number(value)]
+
+
+def _last(run: RunRecord) -> Mapping[str, Any]:
+    """The last line with clients' own accuracies."""
+    return next((line for line in reversed(run.metrics) if line.get("personal/client_accuracy")), {})
+
+
+def _measured(run: RunRecord) -> dict[str, tuple[float, int]]:
+    """CUAU and cluster of every client, those that came later included."""
+    found: dict[str, tuple[float, int]] = {}
+    for line in run.metrics:
+        columns = [line.get(f"cuau/{key}") or [] for key in ("client_ids", "scores", "clusters")]
+        if len({len(column) for column in columns}) == 1:
+            for client, score, cluster in zip(*columns, strict=True):
+                if is_number(score):
+                    found[str(client)] = (float(score), int(cluster))
+    return found
