@@ -1,4 +1,4 @@
-"""A client from the run's options: its share of the data, the model, its memory. Data and models stay in the process between rounds."""
+"""A client of a run: its share of the data, the model, its memory. Data and models stay in the process between rounds."""
 
 from __future__ import annotations
 
@@ -16,64 +16,83 @@ from clients.masking import host_secret
 from clients.state import FolderMemory, Memory, RecordMemory
 from fl_config.device import choose_device
 from fl_config.errors import ConfigError
-from fl_config.options import Options
+from fl_config.options import PRIVATE, Options, options_of_run
 from fl_data import Samples, held_out_split, load
 from fl_data.division import Division, samples_of
 from fl_models.spec import flat_model, initial_state, model_spec
+from fl_protocol.messages import Setup
 from fl_protocol.settings import local_settings
+from fl_protocol.types import ClientId
 
 RUN_KEY = re.compile("[0-9a-f]{16}")  # becomes a folder's name, so nothing else may be in it
-KEPT_CLIENTS = 64  # whose samples stay in memory
 
 
-def simulated_client(config: Options, client: int, *, projection: int, held_out: float, state: Any) -> LocalClient:
+def client_of(run_config: Mapping[str, Any], node: Mapping[str, Any], state: Any, setup: Setup | None) -> LocalClient:
+    """The client that this node is in the run: one of a divided data set, or the owner of private data."""
+    config = options_of_run(run_config)
+    if setup is None:  # a foreign strategy says nothing of the model or of held-out data
+        setup = Setup(held_out=0.0 if config.held_out == "auto" else config.held_out)
+    private = config.partition == PRIVATE
+    wanted = "data" if private else "partition-id"
+    if wanted not in node:
+        raise ConfigError(
+            f"The run has the partition {config.partition!r}, but this node's configuration has no {wanted!r}."
+        )
+    if private:
+        return hosted_client(config, node, setup, state)
+    return simulated_client(config, int(node["partition-id"]), setup, state)
+
+
+def simulated_client(config: Options, client: int, setup: Setup, state: Any) -> LocalClient:
     """Client number `client` of a partitioned public data set."""
     dataset = load(config.dataset)
-    train, held = samples_of(Division.of(config), client, held_out, config.device)
+    train, held = samples_of(Division.of(config), client, setup.held_out, config.device)
     folder = Path(config.state_folder) if config.state_folder else None
     memory: Memory = FolderMemory(folder, client) if folder else RecordMemory(state)
-    spec = model_spec(config, dataset, projection)
-    return LocalClient(
-        flat_model(spec, config.device),
-        train,
-        dataset.num_classes,
-        client_id=client,
-        held_out=held,
-        memory=memory,
-        settings=local_settings(config),
-        initial=functools.partial(initial_state, spec),
-        secret=functools.partial(host_secret, folder / f"{client}.secret") if folder else None,
-    )
+    secret = folder / f"{client}.secret" if folder else None
+    return _client(config, dataset, (train, held), client, memory, secret, setup)
 
 
-def hosted_client(
-    config: Options, node: Mapping[str, Any], run: str = "", *, projection: int, held_out: float, state: Any
-) -> LocalClient:
+def hosted_client(config: Options, node: Mapping[str, Any], setup: Setup, state: Any) -> LocalClient:
     """A client on its own host, with private data that the node's configuration names; it remembers by run."""
     if "name" not in node:
         raise ConfigError("A node with data of its own needs a name in its configuration.")
     name = str(node["name"])
-    if run and not RUN_KEY.fullmatch(run):
-        raise ConfigError(f"The server names the run {run!r}, which is no key of a run.")
+    if setup.run and not RUN_KEY.fullmatch(setup.run):
+        raise ConfigError(f"The server names the run {setup.run!r}, which is no key of a run.")
     dataset = load(str(node["data"]))
     if not len(dataset.y_train):
         raise ConfigError(f"Client {name} has no training samples in its data.")
     everything = np.arange(len(dataset.y_train))
-    train, held = held_out_split(everything, dataset.y_train, held_out, config.seed, name)
+    train, held = held_out_split(everything, dataset.y_train, setup.held_out, config.seed, name)
     where = choose_device(config.device)
     samples = [Samples(dataset.x_train, dataset.y_train, dataset, where, indices) for indices in (train, held)]
     folder = Path(str(node["state"])) if "state" in node else None
-    memory: Memory = FolderMemory(folder / run, name) if folder else RecordMemory(state)
-    spec = model_spec(config, dataset, projection)
+    memory: Memory = FolderMemory(folder / setup.run, name) if folder else RecordMemory(state)
+    secret = folder / f"{quote(name, safe='')}.secret" if folder else None
+    return _client(config, dataset, (samples[0], samples[1]), name, memory, secret, setup, dataset.class_names)
+
+
+def _client(
+    config: Options,
+    dataset: Any,
+    samples: tuple[Samples, Samples],
+    client: ClientId,
+    memory: Memory,
+    secret: Path | None,
+    setup: Setup,
+    class_names: tuple[str, ...] = (),
+) -> LocalClient:
+    spec = model_spec(config, dataset, setup.projection)
     return LocalClient(
         flat_model(spec, config.device),
         samples[0],
         dataset.num_classes,
-        client_id=name,
+        client_id=client,
         held_out=samples[1],
         memory=memory,
         settings=local_settings(config),
         initial=functools.partial(initial_state, spec),
-        class_names=dataset.class_names,
-        secret=functools.partial(host_secret, folder / f"{quote(name, safe='')}.secret") if folder else None,
+        class_names=class_names,
+        secret=functools.partial(host_secret, secret) if secret else None,
     )

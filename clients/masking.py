@@ -23,8 +23,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from numpy.typing import NDArray
 
 from fl_config.errors import ConfigError
-
-FEWEST = 3  # with two, each knows the other's numbers from the sum
+from fl_protocol.messages import FEWEST
 
 
 def host_secret(path: Path) -> bytes:

@@ -18,12 +18,14 @@ from pydantic import Field
 from torch import Tensor
 
 from fl_config.params import Params
+from fl_config.parts import find, half, part
 from fl_models.flat import FlatModel
 
 Closure = Callable[[bool], None]  # the argument: is this the first pass, the one that counts for statistics
 
 
 class Sgd:
+    kind: ClassVar[str] = "local optimizer"
     Params: ClassVar[type[Params]] = Params
 
     def __init__(self, params: Any) -> None:
@@ -37,6 +39,7 @@ class SamParams(Params):
     rho: float = Field(0.05, ge=0, description="radius of the ascent step; 0 regresses to SGD")
 
 
+@part("sam", slot="optimizer", what="sharpness-aware local steps", paper="Qu et al., ICML 2022", year=2022)
 class Sam(Sgd):
     Params = SamParams
     mix = 1.0
@@ -66,12 +69,19 @@ class SpeedParams(SamParams):
     )
 
 
+@half("speed")
 class Speed(Sam):
     Params = SpeedParams
 
     def __init__(self, params: Any) -> None:
         super().__init__(params)
         self.mix = params.a
+
+
+def build_optimizer(name: str, values: dict[str, Any]) -> Sgd:
+    """The optimiser that a message names; plain SGD is no part, every recipe has it unless one replaces it."""
+    made: Sgd = Sgd(Params()) if name == "sgd" else (kind := find(Sgd.kind, name))(kind.Params(**values))
+    return made
 
 
 def clip_norm(grad: Tensor, largest: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -20,6 +21,19 @@ from pydantic import (
 from fl_config.errors import ConfigError, nearest, sentences
 from fl_config.toml import Scalar
 
+PRIVATE = "private"  # the partition of a deployment whose clients have data of their own
+
+# What an option has to do with the numbers of a run.
+NUMBERS = "numbers"  # it changes them
+LENGTH = "length"  # it says how many there are; a resumed run may be given more rounds
+HOW = "how"  # how fast, on what and with how much patience the run is made; its numbers stay the same
+PLACE = "place"  # where its files lie
+
+
+def option(default: Any, *, description: str, role: str = NUMBERS, **limits: Any) -> Any:
+    """One option: its default, its help text, its range, and its role."""
+    return Field(default, description=description, json_schema_extra={"role": role}, **limits)
+
 
 def _dashed(name: str) -> str:
     return name.replace("_", "-")
@@ -32,97 +46,103 @@ class Options(BaseModel):
         extra="forbid", frozen=True, alias_generator=_dashed, populate_by_name=True, allow_inf_nan=False
     )
 
-    strategy: str = Field(
+    strategy: str = option(
         "fedavg",
         description="what to run: a base and plug-ins joined by +, e.g. feddyn+disco+asd (see `fedloom strategies`)",
     )
-    dataset: str = Field(
+    dataset: str = option(
         "fashion-mnist",
         description="a data set's name (see `fedloom data list`), npz:FILE, or folder:DIR with one folder a class",
     )
-    partition: str = Field(
+    partition: str = option(
         "dirichlet:0.5",
         description="how training data is split: iid, dirichlet:BETA, lda:ALPHA, shards:CLASSES, biased:B:U, mixed:A,B,..., file:FILE.json; longtail:RHO, may precede; private: every client of a deployment has data of its own",
     )
-    target: str = Field(
+    target: str = option(
         "uniform",
         description="what the server evaluates on and SSA/FedDF see unlabelled: uniform, skew:CLIENT, imbalanced:RHO, npz:FILE",
     )
-    model: str = Field(
+    model: str = option(
         "auto",
         description="the model, e.g. lenet, cnn64, mlp:200,200, linear; auto takes the papers' model for the data set",
     )
-    clients: int = Field(10, ge=1, description="number of clients in the federation")
-    fraction: float = Field(1.0, gt=0, le=1, description="share of the clients that train in a round")
-    sampler: Literal["fixed", "bernoulli"] = Field(
+    clients: int = option(10, ge=1, description="number of clients in the federation")
+    fraction: float = option(1.0, gt=0, le=1, description="share of the clients that train in a round")
+    sampler: Literal["fixed", "bernoulli"] = option(
         "fixed",
         description="fixed draws max(1, fraction x clients) of them; bernoulli draws each with probability fraction",
     )
-    rounds: int = Field(10, ge=1, description="number of rounds")
-    epochs: int = Field(1, ge=1, description="local passes over a client's data in a round")
-    batch_size: int = Field(50, ge=0, description="samples in a minibatch; 0 is the full batch")
-    lr: float = Field(0.05, gt=0, description="clients' learning rate")
-    lr_decay: float = Field(1.0, gt=0, le=1, description="the learning rate is multiplied by this after each round")
-    momentum: float = Field(0.0, ge=0, lt=1, description="clients' momentum")
-    weight_decay: float = Field(0.0, ge=0, description="clients' L2 weight decay, added after clipping")
-    clip: float = Field(0.0, ge=0, description="largest global norm of a local gradient; 0 is no clipping")
-    augment: Literal["none", "crop-flip"] = Field("none", description="augmentation of training batches")
-    held_out: Annotated[float, Field(ge=0, lt=1)] | Literal["auto"] = Field(
+    rounds: int = option(10, ge=1, description="number of rounds", role=LENGTH)
+    epochs: int = option(1, ge=1, description="local passes over a client's data in a round")
+    batch_size: int = option(50, ge=0, description="samples in a minibatch; 0 is the full batch")
+    lr: float = option(0.05, gt=0, description="clients' learning rate")
+    lr_decay: float = option(1.0, gt=0, le=1, description="the learning rate is multiplied by this after each round")
+    momentum: float = option(0.0, ge=0, lt=1, description="clients' momentum")
+    weight_decay: float = option(0.0, ge=0, description="clients' L2 weight decay, added after clipping")
+    clip: float = option(0.0, ge=0, description="largest global norm of a local gradient; 0 is no clipping")
+    augment: Literal["none", "crop-flip"] = option("none", description="augmentation of training batches")
+    held_out: Annotated[float, Field(ge=0, lt=1)] | Literal["auto"] = option(
         "auto",
         description="share of each client's training data kept for its personalised accuracy; auto is 0.2 where the strategy has personalised models, else 0",
     )
-    personal_epochs: Annotated[int, Field(ge=0)] | Literal["auto"] = Field(
+    personal_epochs: Annotated[int, Field(ge=0)] | Literal["auto"] = option(
         "auto",
         description="local epochs of fine-tuning before a client's personalised accuracy is measured; auto is 5 for fedbabu and with cuau, else 0",
     )
-    min_samples: int = Field(2, ge=1, description="fewest training samples a client may have")
-    seed: int = Field(0, ge=0, description="everything random follows from it")
-    engine: Literal["ray", "flower", "inline"] = Field(
+    min_samples: int = option(2, ge=1, description="fewest training samples a client may have")
+    seed: int = option(0, ge=0, description="everything random follows from it")
+    engine: Literal["ray", "flower", "inline"] = option(
         "ray",
         description="ray runs on our pool of workers, inline in this process, flower on Flower's simulation runtime",
+        role=HOW,
     )
-    workers: int = Field(0, ge=0, description="client processes of a simulation; 0 is one a core")
-    ray_address: str = Field(
+    workers: int = option(0, ge=0, description="client processes of a simulation; 0 is one a core", role=HOW)
+    ray_address: str = option(
         "",
         description="a running Ray cluster for the ray engine; its nodes need fedloom, the data and the run folder on a shared disk. Empty starts one here",
+        role=HOW,
     )
-    device: Literal["auto", "cpu", "cuda", "mps"] = Field(
-        "auto", description="where clients train; auto takes a GPU if there is one"
+    device: Literal["auto", "cpu", "cuda", "mps"] = option(
+        "auto", description="where clients train; auto takes a GPU if there is one", role=HOW
     )
-    gpus_per_client: float = Field(0.0, ge=0, description="share of a GPU that a simulated client takes")
-    mixed_precision: bool = Field(False, description="train in bfloat16 where the device has it")
-    eval_every: int = Field(1, ge=1, description="evaluate the global model every so many rounds (and after the last)")
-    save_every: int = Field(1, ge=1, description="write a checkpoint every so many rounds (and after the last)")
-    round_timeout: float = Field(
-        3600.0, gt=0, description="seconds after which a round goes on with the replies it has"
+    gpus_per_client: float = option(0.0, ge=0, description="share of a GPU that a simulated client takes", role=HOW)
+    mixed_precision: bool = option(False, description="train in bfloat16 where the device has it")
+    eval_every: int = option(1, ge=1, description="evaluate the global model every so many rounds (and after the last)")
+    save_every: int = option(
+        1, ge=1, description="write a checkpoint every so many rounds (and after the last)", role=HOW
     )
-    wait: float = Field(60.0, gt=0, description="seconds to wait for the clients before the first round")
-    min_replies: int = Field(
+    round_timeout: float = option(
+        3600.0, gt=0, description="seconds after which a round goes on with the replies it has", role=HOW
+    )
+    wait: float = option(60.0, gt=0, description="seconds to wait for the clients before the first round", role=HOW)
+    min_replies: int = option(
         1, ge=1, description="fewest usable replies that a round needs; with fewer the model stays as it is"
     )
-    over_sample: float = Field(
+    over_sample: float = option(
         0.0,
         ge=0,
         description="share of clients asked beyond the round's own, in case some are slow; the first replies win and the rest are not used, so bits then depend on timing",
     )
-    max_update_norm: float = Field(
+    max_update_norm: float = option(
         0.0, ge=0, description="a client's model update of a larger norm is scaled down to it; 0 is no limit"
     )
-    dp_clip: float = Field(
+    dp_clip: float = option(
         0.0,
         ge=0,
         description="local differential privacy: clients clip their model update to this norm and add noise before it leaves; 0 is off",
     )
-    dp_epsilon: float = Field(
+    dp_epsilon: float = option(
         8.0, gt=0, description="with --dp-clip, the privacy budget of a client's one reply; smaller is more noise"
     )
-    dp_delta: float = Field(
+    dp_delta: float = option(
         1e-5, gt=0, lt=1, description="with --dp-clip, the probability with which that budget may be exceeded"
     )
-    init: str = Field("", description="a .safetensors file to start from instead of a random model")
-    out: str = Field("", description="the run folder; empty is runs/<time>-<strategy>")
-    state_folder: str = Field("", description="where simulated clients keep what they remember; empty is <out>/state")
-    resume: str = Field("", description="a run folder to continue from its checkpoint")
+    init: str = option("", description="a .safetensors file to start from instead of a random model")
+    out: str = option("", description="the run folder; empty is runs/<time>-<strategy>", role=PLACE)
+    state_folder: str = option(
+        "", description="where simulated clients keep what they remember; empty is <out>/state", role=PLACE
+    )
+    resume: str = option("", description="a run folder to continue from its checkpoint", role=PLACE)
     parts: dict[str, StrictBool | StrictInt | StrictFloat | StrictStr] = Field(
         default_factory=dict, description="part parameters by dotted key, e.g. disco.a"
     )
@@ -136,6 +156,16 @@ class Options(BaseModel):
 
 
 FLAGS: dict[str, Any] = {_dashed(name): info for name, info in Options.model_fields.items() if name != "parts"}
+
+
+def role_of(key: str) -> str:
+    """The role of an option by its flag; the parameters of parts change the numbers."""
+    info = FLAGS.get(_dashed(key))
+    return str(info.json_schema_extra["role"]) if info is not None else NUMBERS
+
+
+def changes_numbers(key: str) -> bool:
+    return role_of(key) in (NUMBERS, LENGTH)
 
 
 def options(values: Mapping[str, Any]) -> Options:
@@ -160,3 +190,19 @@ def as_flat(config: Options) -> dict[str, Scalar]:
     """The reverse of `options`: every option and part parameter under its flat key."""
     values = config.model_dump(by_alias=True, exclude={"parts"})
     return {**values, **config.parts}
+
+
+def options_of_run(run_config: Mapping[str, Any]) -> Options:
+    """The options of an app's run config, which has all of them; one that lacks some would silently mean the defaults."""
+    return _of_run(tuple(sorted(run_config.items())))
+
+
+@functools.lru_cache(maxsize=8)
+def _of_run(items: tuple[tuple[str, Any], ...]) -> Options:
+    given = dict(items)
+    missing = sorted(FLAGS.keys() - given.keys())
+    if missing:
+        raise ConfigError(
+            f"The run config lacks {missing[0]!r} and {len(missing) - 1} more options: run the app with its own pyproject.toml."
+        )
+    return options(given)

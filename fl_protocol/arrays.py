@@ -6,7 +6,7 @@ training of a minibatch.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -43,3 +43,16 @@ def from_record(record: ArrayRecord) -> Arrays:
 
 def record_bytes(record: ArrayRecord) -> int:
     return sum(len(array.data) for array in record.values())
+
+
+Packed = ArrayRecord  # named arrays as they travel; several messages may share one
+
+
+def chosen(packed: Packed, wanted: Callable[[str], bool]) -> Packed:
+    """Some of the arrays, sharing their bytes."""
+    return Packed({name: array for name, array in packed.items() if wanted(name)})
+
+
+def replaced(packed: Packed, by: Packed) -> Packed:
+    """The same arrays with those of `by` in place of their namesakes, sharing all bytes."""
+    return Packed({name: by.get(name, array) for name, array in packed.items()})

@@ -1,23 +1,28 @@
-"""Checking and unpacking one client's reply: names, shapes, types and finite values; what does not fit is refused with a reason."""
+"""What a client says to the server: one dataclass per reply, the function that packs it, and the one that reads and checks it.
+
+The server believes nothing: names, shapes, types and finite values are checked, and what does not fit is refused with a reason
+(`BadReply`). Numbers travel in Flower's own records, so that Flower's strategies can read our clients' replies too.
+"""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from flwr.app import ArrayRecord, Message, MetricRecord, RecordDict
+from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
 from flwr.common.constant import ErrorCode
-from numpy.typing import NDArray
 
-from clients.client import ARRAYS, EXTRA, METRICS
-from fl_protocol.arrays import from_record, read_array, record_bytes
+from fl_config.errors import last_line
+from fl_protocol.arrays import from_record, read_array, record_bytes, to_record
+from fl_protocol.codec import CONFIG, VERSION, configuration
 from fl_protocol.layout import Layout
 from fl_protocol.types import Arrays, ClientId, Vector
-from fl_strategies.round.cohort import norm
 
+ARRAYS, EXTRA, GROUPS, METRICS = "arrays", "extra", "groups", "metrics"
 # What Flower says about a message that expired, or whose node went away.
 UNREACHABLE = (ErrorCode.MESSAGE_UNAVAILABLE, ErrorCode.REPLY_MESSAGE_UNAVAILABLE, ErrorCode.NODE_UNAVAILABLE)
 
@@ -26,11 +31,123 @@ class BadReply(ValueError):
     """A reply that cannot be used; the message is the reason."""
 
 
+# Before round 1
+
+
+@dataclass
+class Introduction:
+    """Who a client is. Its class names are empty where they are only numbers, which say nothing."""
+
+    client_id: ClientId
+    num_examples: int
+    num_classes: int
+    sample_shape: list[int]
+    parameters: list[str]  # names of the arrays that are trained; the others are buffers
+    head: list[str]  # names of the parameters of the model's last layer
+    trunk_end: list[str]  # modules that a cluster may have of its own
+    class_names: list[str] = field(default_factory=list)
+    numbers: dict[str, float] = field(default_factory=dict)  # what the recipe asked for
+    protocol: int = VERSION
+
+    def record(self) -> dict[str, Any]:
+        """As Flower's properties: plain values, lists as JSON."""
+        own = {name: value for name, value in vars(self).items() if name != "numbers"}
+        plain = {name: json.dumps(value) if isinstance(value, list) else value for name, value in own.items()}
+        return {name.replace("_", "-"): value for name, value in plain.items()} | self.numbers
+
+    @classmethod
+    def read(cls, message: Message) -> Introduction:
+        if message.has_error():
+            raise BadReply(last_line(message.error.reason))
+        told = configuration(message.content)
+        own: dict[str, Any] = {}
+        for name, kind in cls.__annotations__.items():
+            key = name.replace("_", "-")
+            if name == "numbers":
+                continue
+            if key not in told:
+                raise BadReply(
+                    f"it does not say its {key.replace('-', ' ')}: its FedLoom is older or newer than the server's"
+                )
+            value = told.pop(key)
+            own[name] = json.loads(str(value)) if kind.startswith("list") else value
+        if own["protocol"] != VERSION:
+            raise BadReply(f"it speaks version {own['protocol']} of the protocol, the server version {VERSION}")
+        return cls(**own, numbers={key: float(value) for key, value in told.items() if isinstance(value, (int, float))})
+
+
+def told_names(names: Sequence[str]) -> list[str]:
+    """Class names as they are compared; none where they are only numbers, which say nothing."""
+    return list(names) if any(not name.isdigit() for name in names) else []
+
+
+@dataclass
+class MaskedPart:
+    """A client's part of a secure sum: at first its public key, then its vector under masks."""
+
+    public_key: bytes = b""
+    masked: bytes = b""
+
+    def record(self) -> dict[str, Any]:
+        return {"public-key": self.public_key} if self.public_key else {"masked": self.masked}
+
+    @classmethod
+    def read(cls, message: Message, wanted: str) -> bytes:
+        if message.has_error():
+            raise BadReply(last_line(message.error.reason))
+        value = configuration(message.content).get(wanted)
+        if not isinstance(value, bytes):
+            raise BadReply(f"it sent no {wanted}")
+        return value
+
+
+@dataclass
+class Probed:
+    """How a client's head moved in one round of plain training, and a checksum of the model that it started from."""
+
+    update: Arrays
+    metrics: dict[str, float]
+    bytes: int = 0
+
+    def pack(self) -> RecordDict:
+        return RecordDict({ARRAYS: to_record(self.update), METRICS: MetricRecord(dict(self.metrics))})
+
+    @classmethod
+    def read(cls, message: Message, head: Layout) -> Probed:
+        update, size = read_arrays(message, ARRAYS, head)
+        numbers = read_numbers(message)
+        if not {"steps", "initial-checksum"} <= numbers.keys():
+            raise BadReply("its measurement lacks the number of steps or the initial model's checksum")
+        return cls(update, numbers, size)
+
+
+# Every round
+
+
+@dataclass
+class Trained:
+    """What came of a client's training, as it sends it."""
+
+    arrays: Arrays
+    metrics: dict[str, float]
+    extra: Arrays = field(default_factory=dict)
+    groups: dict[str, Arrays] = field(default_factory=dict)
+
+    def pack(self) -> RecordDict:
+        content: dict[str, Any] = {ARRAYS: to_record(self.arrays), METRICS: MetricRecord(dict(self.metrics))}
+        if self.extra:
+            content[EXTRA] = to_record(self.extra)
+        content |= {f"{GROUPS}:{name}": to_record(group) for name, group in self.groups.items()}
+        return RecordDict(content)
+
+
 @dataclass
 class ClientReply:
+    """The same as the server reads it: checked, with the parameters as one vector."""
+
     client: ClientId
     vector: Vector  # theta_i
-    buffers: dict[str, NDArray[Any]]
+    buffers: Arrays
     extras: dict[str, Vector]
     metrics: dict[str, float] = field(default_factory=dict)
     bytes: int = 0
@@ -46,7 +163,7 @@ def read_reply(
     message: Message,
     client: ClientId,
     layout: Layout,
-    extras: tuple[str, ...],
+    extras: Sequence[str],
     sent: Arrays,
     groups: Mapping[str, Layout] | None = None,
 ) -> ClientReply:
@@ -57,7 +174,7 @@ def read_reply(
     found: dict[str, Vector] = {}
     beside: dict[str, Arrays] = {}
     for key, expected in (groups or {}).items():
-        beside[key], more = read_arrays(message, key, expected)
+        beside[key], more = read_arrays(message, f"{GROUPS}:{key}", expected)
         up += more
     if extras:
         record = _record(message.content, EXTRA, ArrayRecord)
@@ -72,20 +189,39 @@ def read_reply(
     return ClientReply(client, vector, {name: named[name] for name in layout.buffers}, found, numbers, up, beside)
 
 
+@dataclass
+class Scored:
+    """How well a client's model does on its held-out data."""
+
+    num_examples: int
+    loss: float
+    metrics: dict[str, float]
+
+    def pack(self) -> RecordDict:
+        return RecordDict(
+            {METRICS: MetricRecord({"num-examples": self.num_examples, "loss": self.loss, **self.metrics})}
+        )
+
+    @classmethod
+    def read(cls, message: Message) -> Scored:
+        if message.has_error():
+            raise BadReply(last_line(message.error.reason))
+        numbers = dict(_record(message.content, METRICS, MetricRecord))
+        return cls(int(numbers.pop("num-examples", 0)), float(numbers.pop("loss", math.nan)), numbers)
+
+
 def check_round(message: Message, round: int) -> None:
     """Refuse an answer to another round, however it got here."""
     if not message.has_error() and message.metadata.group_id != str(round):
         raise BadReply(f"it answers round {message.metadata.group_id or 'none'}, not round {round}")
 
 
-def limit_update(reply: ClientReply, omega: Vector, largest: float) -> bool:
-    """Scale theta_i - omega down to the norm `largest`; says whether it was longer. What comes beside the model stays as it is."""
-    update = reply.vector.astype(np.float64) - omega
-    length = norm(update)
-    if length <= largest:
-        return False
-    reply.vector = (omega + update * (largest / length)).astype(np.float32)
-    return True
+def properties(reply: Introduction | MaskedPart) -> RecordDict:
+    """A reply to a query."""
+    return RecordDict({CONFIG: ConfigRecord(reply.record())})
+
+
+# Checks
 
 
 def read_arrays(message: Message, key: str, layout: Layout) -> tuple[Arrays, int]:
@@ -93,7 +229,7 @@ def read_arrays(message: Message, key: str, layout: Layout) -> tuple[Arrays, int
     if message.has_error():
         if message.error.code in UNREACHABLE:
             raise BadReply("its host did not take the message or did not answer it in time")
-        raise BadReply(f"the client failed: {first_line(message.error.reason)}")
+        raise BadReply(f"the client failed: {last_line(message.error.reason)}")
     record = _record(message.content, key, ArrayRecord)
     _check_declared(record, layout)
     arrays = from_record(record)
@@ -133,9 +269,3 @@ def _check_declared(arrays: ArrayRecord, layout: Layout) -> None:
         limit = math.prod(shape) * np.dtype(layout.dtypes[name]).itemsize + 4096
         if len(arrays[name].data) > limit:
             raise BadReply(f"its array {name!r} takes {len(arrays[name].data)} bytes, more than its shape needs")
-
-
-def first_line(text: str | None) -> str:
-    """The last line of an error, where the exception is, cut to a readable length."""
-    lines = [line for line in (text or "").strip().splitlines() if line.strip()]
-    return lines[-1].strip()[:300] if lines else "no reason given"

@@ -68,7 +68,7 @@ def open_run(folder: Path) -> tuple[Plan, dict[str, Any]]:
 
 
 def models_of(plan: Plan, folder: Path, clients: dict[str, Any]) -> list[Any]:
-    spec = model_spec(plan.config, load(plan.config.dataset), plan.projection)
+    spec = model_spec(plan.config, load(plan.config.dataset), plan.recipe.projection)
     saved = load_file(folder / MODEL)
     models = []
     for vector in clients.values():

@@ -7,33 +7,22 @@ from pathlib import Path
 from typing import Any
 
 from fl_config.errors import ConfigError
+from fl_config.options import HOW, LENGTH, PLACE, role_of
 from fl_config.toml import read_toml
 from fl_runs.folder import CONFIG
 from fl_runs.plan import Plan
 
-FREE = {
-    "resume",
-    "engine",
-    "workers",
-    "ray-address",
-    "device",
-    "gpus-per-client",
-    "rounds",
-    "save-every",
-    "round-timeout",
-    "wait",
-}
-PLACES = {"out", "state-folder"}  # where the run is, which --resume says
+FREE = (HOW, LENGTH)  # roles of options that a resumed run may be given anew
 
 
 def resumed(values: Mapping[str, Any]) -> dict[str, Any]:
     """The configuration of the run to resume, with what was given anew."""
     folder = Path(str(values["resume"]))
     old = _configuration(folder)
-    for key, value in values.items():
-        if key not in FREE and old.get(key) != value:
+    given = {key: value for key, value in values.items() if key != "resume"}
+    for key, value in given.items():
+        if role_of(key) not in FREE and old.get(key) != value:
             raise _changed(key, old.get(key), value, folder)
-    given = {key: value for key, value in values.items() if key in FREE}
     return {**old, **given, "out": str(folder), "resume": str(folder)}
 
 
@@ -42,7 +31,7 @@ def check_resumed(plan: Plan) -> None:
     folder = Path(plan.config.resume)
     old = _configuration(folder)
     for key, value in plan.complete().items():
-        if key not in FREE | PLACES and old.get(key) != value:
+        if role_of(key) not in (*FREE, PLACE) and old.get(key) != value:
             raise _changed(key, old.get(key), value, folder)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import os
 import threading
@@ -19,7 +18,6 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
-from clients.client import CLASS_NAMES, names_of_classes
 from fl_config.device import choose_device
 from fl_config.errors import ConfigError
 from fl_data import Augment, Dataset, Samples, load, target_set
@@ -27,11 +25,13 @@ from fl_data.division import counts_of
 from fl_models.flat import FlatModel, load_buffers, state_to_vector
 from fl_models.spec import build_model, model_spec
 from fl_protocol.arrays import from_record, to_record
+from fl_protocol.replies import told_names
 from fl_protocol.settings import local_settings
 from fl_runs.folder import RunFolder
 from fl_runs.plan import Plan
+from fl_strategies.round.options import Hooks, Participation, Schedule
 from fl_strategies.round.records import Observer
-from fl_strategies.round.resources import ServerSide
+from fl_strategies.round.resources import ServerResources
 from fl_strategies.round.state import RunState
 from fl_strategies.strategy import ComposedStrategy
 from fl_tasks.classification import evaluate
@@ -71,7 +71,7 @@ class Server:
     ) -> Server:
         config = plan.config
         dataset = load(config.dataset)
-        spec = model_spec(config, dataset, plan.projection)
+        spec = model_spec(config, dataset, plan.recipe.projection)
         counts = None if plan.private else counts_of(config, dataset)  # how private data is spread is nobody's to know
         x, y = target_set(config.target, dataset, counts, config.seed)
         if counts is not None:
@@ -82,7 +82,7 @@ class Server:
                 None if y is None else np.bincount(y, minlength=dataset.num_classes).tolist(),
             )
         device = choose_device(config.device)
-        side = ServerSide(
+        resources = ServerResources(
             build=lambda: build_model(spec),
             seed=config.seed,
             device=device,
@@ -92,29 +92,23 @@ class Server:
         strategy = ComposedStrategy(
             plan.recipe,
             parts=config.parts,
-            fraction_train=config.fraction,
-            sampler=config.sampler,
-            seed=config.seed,
             local=local_settings(config),
-            lr_decay=config.lr_decay,
-            min_replies=config.min_replies,
-            min_clients=config.clients,
-            over_sample=config.over_sample,
-            max_update_norm=config.max_update_norm,
-            round_timeout=config.round_timeout,
-            wait=config.wait,
-            eval_every=config.eval_every,
-            personal_epochs=plan.personal_epochs,
-            expects={
-                "num-classes": dataset.num_classes,
-                "sample-shape": json.dumps(dataset.shape),
-                CLASS_NAMES: names_of_classes(dataset.class_names),
-            },
-            side=side,
-            observers=[folder, *observers],
-            save=lambda state: folder.checkpoint(state, config.rounds),
-            state=state,
-            stop=stop,
+            server=resources,
+            participation=participation(plan, dataset),
+            schedule=Schedule(
+                seed=config.seed,
+                lr_decay=config.lr_decay,
+                eval_every=config.eval_every,
+                personal_epochs=plan.personal_epochs,
+                held_out=plan.held_out,
+                num_rounds=config.rounds,
+            ),
+            hooks=Hooks(
+                observers=[folder, *observers],
+                save=lambda state: folder.checkpoint(state, config.rounds),
+                state=state,
+                stop=stop or threading.Event(),
+            ),
         )
         initial = initial_arrays(build_model(spec), config.init)
         if config.dp_clip and any(value.dtype != "float32" for value in initial.values()):
@@ -142,6 +136,25 @@ class Server:
                 self.folder.write_client_models(state.client_models)
             arrays = self.strategy.served_arrays if state is not None and state.round > 0 else None
             self.folder.finish(config.strategy, self.plan.recipe.name, config.seed, arrays, finished)
+
+
+def participation(plan: Plan, dataset: Dataset) -> Participation:
+    config = plan.config
+    return Participation(
+        fraction_train=config.fraction,
+        sampler=config.sampler,
+        over_sample=config.over_sample,
+        min_clients=config.clients,
+        min_replies=config.min_replies,
+        max_update_norm=config.max_update_norm,
+        round_timeout=config.round_timeout,
+        wait=config.wait,
+        expects={
+            "num_classes": dataset.num_classes,
+            "sample_shape": list(dataset.shape),
+            "class_names": told_names(dataset.class_names),
+        },
+    )
 
 
 class Evaluation:

@@ -15,15 +15,14 @@ from fl_config.errors import ConfigError
 from fl_config.files import write_atomically
 from fl_strategies.round.state import RunState
 
-FORMAT = "1"
+FORMAT = "2"
 FILE = "state.safetensors"
 
 
 def save_checkpoint(folder: Path, state: RunState) -> None:
     arrays: dict[str, NDArray[Any]] = {"omega": state.omega}
     arrays |= {f"buffer/{name}": value for name, value in state.buffers.items()}
-    arrays |= {f"weighting/{name}": value for name, value in state.weighting.items()}
-    arrays |= {f"step/{part}/{name}": value for part, step in state.steps.items() for name, value in step.items()}
+    arrays |= {f"part/{part}/{name}": value for part, own in state.parts.items() for name, value in own.items()}
     if state.customised is not None:
         arrays["customised"] = state.customised
     arrays |= {f"client/{json.dumps(client)}": vector for client, vector in state.client_models.items()}
@@ -32,7 +31,7 @@ def save_checkpoint(folder: Path, state: RunState) -> None:
         "round": str(state.round),
         "key": state.key,
         "acked": json.dumps(list(state.acked.items())),
-        "steps": json.dumps(list(state.steps)),
+        "parts": json.dumps(list(state.parts)),
     }
     content = save({name: np.asarray(value, order="C") for name, value in arrays.items()}, metadata=header)
     write_atomically(folder / FILE, content)
@@ -50,15 +49,18 @@ def load_checkpoint(folder: Path) -> RunState:
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
     except SafetensorError as error:
         raise ConfigError(f"The checkpoint {path} cannot be read ({error}).") from None
+    if header.get("format") == "1":
+        header, arrays = _from_version_0_1(header, arrays)
     if header.get("format") != FORMAT:
         raise ConfigError(
-            f"The checkpoint {path} has the format {header.get('format')!r}, this version reads {FORMAT!r}."
+            f"The checkpoint {path} has the format {header.get('format')!r}, this version reads {FORMAT!r}: resume the run with "
+            "the FedLoom that wrote it (summary.json or log.txt beside it name the version)."
         )
-    steps: dict[str, dict[str, NDArray[Any]]] = {part: {} for part in json.loads(header["steps"])}
+    parts: dict[str, dict[str, NDArray[Any]]] = {part: {} for part in json.loads(header["parts"])}
     for name, value in arrays.items():
-        if name.startswith("step/"):
+        if name.startswith("part/"):
             _, part, key = name.split("/", 2)
-            steps[part][key] = value
+            parts.setdefault(part, {})[key] = value
 
     def under(prefix: str) -> dict[str, NDArray[Any]]:
         return {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}
@@ -68,9 +70,24 @@ def load_checkpoint(folder: Path) -> RunState:
         key=header["key"],
         omega=arrays["omega"],
         buffers=under("buffer/"),
-        steps=steps,
-        weighting=under("weighting/"),
+        parts=parts,
         acked={client: round for client, round in json.loads(header["acked"])},
         customised=arrays.get("customised"),
         client_models={json.loads(name): vector for name, vector in under("client/").items()},
     )
+
+
+def _from_version_0_1(
+    header: dict[str, str], arrays: dict[str, NDArray[Any]]
+) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
+    """Format 1 kept server steps and weightings apart, and a weighting's keys began with its name."""
+    renamed: dict[str, NDArray[Any]] = {}
+    for name, value in arrays.items():
+        kind, _, rest = name.partition("/")
+        if kind == "step":
+            renamed[f"part/{rest}"] = value
+        elif kind == "weighting":
+            renamed["part/disco/sum:class_counts" if rest == "class-totals" else f"part/{rest}"] = value
+        else:
+            renamed[name] = value
+    return {**header, "format": FORMAT, "parts": header["steps"]}, renamed

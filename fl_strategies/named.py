@@ -15,38 +15,7 @@ from typing import Any, ClassVar
 from fl_config.errors import ConfigError, nearest
 from fl_strategies.parts import PARTS
 from fl_strategies.recipes import BASES, paper_of
-from fl_strategies.strategy import ComposedStrategy
-
-CLASS_NAMES = {
-    "local": "Local",
-    "fedavg": "FedAvg",
-    "fedprox": "FedProx",
-    "scaffold": "Scaffold",
-    "feddyn": "FedDyn",
-    "feddc": "FedDC",
-    "fednova": "FedNova",
-    "fedavgm": "FedAvgM",
-    "fedadam": "FedAdam",
-    "fedyogi": "FedYogi",
-    "fedadagrad": "FedAdagrad",
-    "fedexp": "FedExP",
-    "feddf": "FedDF",
-    "afl": "AFL",
-    "moon": "MOON",
-    "feddecorr": "FedDecorr",
-    "fedntd": "FedNTD",
-    "fedsam": "FedSAM",
-    "fedspeed": "FedSpeed",
-    "fedvra": "FedVRA",
-    "fedper": "FedPer",
-    "fedbabu": "FedBABU",
-    "feddisco": "FedDisco",
-    "fedssa": "FedSSA",
-    "fedssg": "FedSSG",
-    "asd": "ASD",
-}
-CLASS_NAMES |= {"fedcuau": "FedCUAU"} if "fedcuau" in BASES else {}
-COMMON = [name for name in inspect.signature(ComposedStrategy.__init__).parameters if name not in ("self", "strategy")]
+from fl_strategies.strategy import KEYWORDS, ComposedStrategy
 
 
 class NamedStrategy(ComposedStrategy):
@@ -57,9 +26,9 @@ class NamedStrategy(ComposedStrategy):
     def __init__(self, *, plus: str = "", parts: dict[str, Any] | None = None, **arguments: Any) -> None:
         own = type(self).part_parameters()
         values = dict(parts or {})
-        for name in [name for name in arguments if name not in COMMON]:
+        for name in [name for name in arguments if name not in KEYWORDS]:
             if name not in own:
-                raise ConfigError(f"{type(self).__name__} has no parameter {name!r}{nearest(name, [*own, *COMMON])}")
+                raise ConfigError(f"{type(self).__name__} has no parameter {name!r}{nearest(name, [*own, *KEYWORDS])}")
             values[own[name]] = arguments.pop(name)
         super().__init__("+".join(filter(None, [self.base, plus])), parts=values, **arguments)
 
@@ -83,8 +52,9 @@ def _docstring(base: str) -> str:
     return "\n".join(lines).strip()
 
 
-def _named(base: str, class_name: str) -> type[NamedStrategy]:
-    made = type(class_name, (NamedStrategy,), {"base": base, "__doc__": _docstring(base), "__module__": __name__})
+def _named(base: str) -> type[NamedStrategy]:
+    own = {"base": base, "__doc__": _docstring(base), "__module__": __name__}
+    made = type(BASES[base].class_name, (NamedStrategy,), own)
     made.__signature__ = _signature(made)  # type: ignore[attr-defined]
     return made
 
@@ -98,11 +68,9 @@ def _signature(made: type[NamedStrategy]) -> inspect.Signature:
         default = info.get_default(call_default_factory=True)
         own.append(inspect.Parameter(field, keyword, default=default, annotation=info.annotation))
     plus = inspect.Parameter("plus", keyword, default="", annotation=str)
-    inherited = inspect.signature(ComposedStrategy.__init__).parameters
-    return inspect.Signature([*own, plus, *(inherited[name] for name in COMMON)])
+    common = [inspect.Parameter(name, keyword, default=default) for name, default in KEYWORDS.items()]
+    return inspect.Signature([*own, plus, *common])
 
 
-NAMED: dict[str, type[NamedStrategy]] = {
-    class_name: _named(base, class_name) for base, class_name in CLASS_NAMES.items()
-}
+NAMED: dict[str, type[NamedStrategy]] = {row.class_name: _named(base) for base, row in BASES.items()}
 globals().update(NAMED)

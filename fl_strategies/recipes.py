@@ -6,7 +6,6 @@ else that two parts would both fill is an error. `feddisco` and `fedavg+disco` a
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,47 +14,57 @@ from pydantic import ValidationError
 
 from fl_config.errors import ConfigError, nearest, sentences
 from fl_config.params import Params
-from fl_strategies.parts import PARTS, SLOTS, Part
+from fl_config.parts import Part
+from fl_strategies.meaning import check_meaning
+from fl_strategies.parts import PARTS
 from fl_strategies.topologies.base import Topology
 
 
 @dataclass(frozen=True)
 class Base:
-    parts: tuple[str, ...]  # what makes it the method
+    """A method that has a name of its own: the class that it is for app authors, and what makes it the method."""
+
+    class_name: str
+    parts: tuple[str, ...]
     weighting: str = "size"  # what it weighs by unless a plug-in says otherwise
     title: str = ""
 
 
+# A part needs a row here only where it is also a base of its own.
 BASES: dict[str, Base] = {
-    "fedavg": Base((), title="federated averaging"),
-    "local": Base(("local",), title="every client alone, the lower bar"),
-    "fedper": Base(("per",)),
-    "fedbabu": Base(("babu",)),
-    "scaffold": Base(("scaffold",), "uniform"),
-    "feddyn": Base(("dyn",), "uniform"),
-    "feddc": Base(("dc",), "uniform"),
-    "fedssg": Base(("ssg",), "uniform"),
-    "fedvra": Base(("vra",), "uniform"),
-    "fedspeed": Base(("speed",), "uniform"),
-    "fedprox": Base(("prox",)),
-    "moon": Base(("moon",)),
-    "fedntd": Base(("ntd",)),
-    "feddecorr": Base(("decorr",)),
-    "fedsam": Base(("sam",)),
-    "fednova": Base(("nova",)),
-    "fedavgm": Base(("avgm",)),
-    "fedadam": Base(("adam",)),
-    "fedyogi": Base(("yogi",)),
-    "fedadagrad": Base(("adagrad",)),
-    "fedexp": Base(("exp",)),
-    "feddf": Base(("df",)),
-    "asd": Base(("asd",), title="FedAvg with adaptive self-distillation"),
-    "feddisco": Base(("disco",)),
-    "fedssa": Base(("ssa",)),
-    "afl": Base(("afl",)),
-    "fedcuau": Base(("cuau",), title="clusters by the skew of their labels"),
+    "fedavg": Base("FedAvg", (), title="federated averaging"),
+    "local": Base("Local", ("local",), title="every client alone, the lower bar"),
+    "fedper": Base("FedPer", ("per",)),
+    "fedbabu": Base("FedBABU", ("babu",)),
+    "scaffold": Base("Scaffold", ("scaffold",), "uniform"),
+    "feddyn": Base("FedDyn", ("dyn",), "uniform"),
+    "feddc": Base("FedDC", ("dc",), "uniform"),
+    "fedssg": Base("FedSSG", ("ssg",), "uniform"),
+    "fedvra": Base("FedVRA", ("vra",), "uniform"),
+    "fedspeed": Base("FedSpeed", ("speed",), "uniform"),
+    "fedprox": Base("FedProx", ("prox",)),
+    "moon": Base("MOON", ("moon",)),
+    "fedntd": Base("FedNTD", ("ntd",)),
+    "feddecorr": Base("FedDecorr", ("decorr",)),
+    "fedsam": Base("FedSAM", ("sam",)),
+    "fednova": Base("FedNova", ("nova",)),
+    "fedavgm": Base("FedAvgM", ("avgm",)),
+    "fedadam": Base("FedAdam", ("adam",)),
+    "fedyogi": Base("FedYogi", ("yogi",)),
+    "fedadagrad": Base("FedAdagrad", ("adagrad",)),
+    "fedexp": Base("FedExP", ("exp",)),
+    "feddf": Base("FedDF", ("df",)),
+    "asd": Base("ASD", ("asd",), title="FedAvg with adaptive self-distillation"),
+    "feddisco": Base("FedDisco", ("disco",)),
+    "fedssa": Base("FedSSA", ("ssa",)),
+    "afl": Base("AFL", ("afl",)),
+    "fedcuau": Base("FedCUAU", ("cuau",), title="clusters by the skew of their labels"),
 }
-PLUGINS = tuple(name for name, part in PARTS.items() if part.plugin)
+
+
+def plugins() -> tuple[str, ...]:
+    """Parts that may stand after a +."""
+    return tuple(name for name, part in PARTS.items() if part.plugin)
 
 
 @dataclass(frozen=True)
@@ -72,6 +81,10 @@ class Recipe:
     def one(self, slot: str) -> str | None:
         return next(iter(self.of(slot)), None)
 
+    def halves(self, kind: str) -> dict[str, Any]:
+        """The classes of one kind among the parts, by part."""
+        return {name: half for name in self.parts if (half := PARTS[name].half(kind)) is not None}
+
     @property
     def weighting(self) -> str:
         name = self.one("weighting")
@@ -79,120 +92,70 @@ class Recipe:
         return name
 
     @property
-    def topology(self) -> str | None:
-        return self.one("topology")
+    def topologies(self) -> dict[str, type[Topology]]:
+        """From the outside in; a recipe that names none shares one model."""
+        named = self.halves(Topology.kind) or {"shared": PARTS["shared"].half(Topology.kind)}
+        return dict(sorted(named.items(), key=lambda one: not one[1].several_models))
 
-    def topology_of(self, params: Mapping[str, Params]) -> Topology:
+    def topology(self, params: Mapping[str, Params]) -> Topology:
         """Who gets and gives which arrays."""
-        clusters = self.one("clusters")
-        kind = PARTS[clusters].topology if clusters else None
-        return kind(self.topology, params[clusters]) if clusters and kind else Topology(self.topology)
+        made: Topology | None = None
+        for name, kind in reversed(self.topologies.items()):
+            made = kind(params.get(name), made)
+        assert made is not None
+        return made
 
     @property
     def server_steps(self) -> tuple[str, ...]:
         """Parts with a step on the server, in the order in which they act."""
-        order = ("normaliser", "server optimiser", "drift", "polish")
+        order = ("normaliser", "server optimizer", "drift", "polish")
         return tuple(name for slot in order for name in self.of(slot))
 
     @property
     def objectives(self) -> tuple[str, ...]:
         """Losses first, the drift term last."""
-        return tuple(n for n in (*self.of("objective"), *self.of("drift")) if PARTS[n].objective)
+        own = self.halves("objective")
+        return tuple(name for name in (*self.of("objective"), *self.of("drift")) if name in own)
 
     @property
     def optimizer(self) -> str:
-        return next((name for name in self.parts if PARTS[name].optimizer), "sgd")
+        return next(iter(self.halves("local optimizer")), "sgd")
+
+    @property
+    def projection(self) -> int:
+        """Width of the projection head that an objective asks for; 0 is none."""
+        return max((half.projection for half in self.halves("objective").values()), default=0)
 
     @property
     def personal(self) -> bool:
-        return any(PARTS[name].personal for name in self.parts)
+        return any(kind.personal for kind in self.topologies.values())
+
+    @property
+    def fine_tuning_epochs(self) -> int:
+        return max(kind.fine_tuning_epochs for kind in self.topologies.values())
 
 
-@functools.cache
 def parse(expression: str) -> Recipe:
     """`feddyn+disco+asd` -> the recipe; a sentence for everything that cannot be."""
     names = [word.strip().lower() for word in expression.split("+")]
-    base_name, plugins = names[0], names[1:]
+    base_name, added, known = names[0], names[1:], plugins()
     if base_name not in BASES:
         raise ConfigError(
             f"There is no strategy {base_name!r}{nearest(base_name, BASES)} `fedloom strategies` lists them all."
         )
     base = BASES[base_name]
-    for name in plugins:
-        if name not in PLUGINS:
-            raise ConfigError(
-                f"There is no plug-in {name!r}{nearest(name, PLUGINS)} Plug-ins are {', '.join(PLUGINS)}."
-            )
-    asked = [*base.parts, *plugins]
+    for name in added:
+        if name not in known:
+            raise ConfigError(f"There is no plug-in {name!r}{nearest(name, known)} Plug-ins are {', '.join(known)}.")
+    asked = [*base.parts, *added]
     twice = next((name for name in asked if asked.count(name) > 1), None)
     if twice:
         raise ConfigError(f"The strategy {expression!r} has {twice!r} twice; once is enough.")
     weighted = any(PARTS[name].slot == "weighting" for name in asked)
     parts = asked if weighted else [*asked, base.weighting]
-    for slot in SLOTS:
-        rivals = [name for name in parts if PARTS[name].slot == slot]
-        if slot != "objective" and len(rivals) > 1:
-            raise ConfigError(
-                f"The strategy {expression!r} has two parts for the {slot}, {rivals[0]!r} and {rivals[1]!r}; keep one."
-            )
-    _check_meaning(expression, parts, plugins)
-    ordered = tuple(sorted(parts, key=lambda name: (SLOTS.index(PARTS[name].slot), list(PARTS).index(name))))
+    check_meaning(expression, [PARTS[name] for name in parts], added)
+    ordered = tuple(sorted(parts, key=lambda name: PARTS[name].order))
     return Recipe(_canonical(ordered), ordered, base.weighting)
-
-
-def _check_meaning(expression: str, parts: list[str], plugins: list[str]) -> None:
-    slots = {PARTS[name].slot: name for name in parts}
-    topology, drift = slots.get("topology"), slots.get("drift")
-    if topology == "local":
-        useless = next(
-            (n for n in plugins if PARTS[n].slot in ("weighting", "normaliser", "server optimiser", "polish")), None
-        )
-        if useless:
-            raise ConfigError(
-                f"The strategy {expression!r} has no meaning: under 'local' nothing is averaged, so {useless!r} has nothing to do."
-            )
-    if topology and drift:
-        raise ConfigError(
-            f"The strategy {expression!r} has no meaning: {drift!r} corrects the drift of one shared model, and under {topology!r} a part of the model is not shared."
-        )
-    optimizers = [name for name in parts if PARTS[name].optimizer]
-    if len(optimizers) > 1:
-        raise ConfigError(
-            f"The strategy {expression!r} has two local optimisers, {optimizers[0]!r} and {optimizers[1]!r}; keep one."
-        )
-    if topology and slots.get("polish"):
-        raise ConfigError(
-            f"The strategy {expression!r} has no meaning: {slots['polish']!r} needs whole client models, and {topology!r} keeps a part of them private."
-        )
-    if clusters := slots.get("clusters"):
-        _check_clusters(expression, clusters, slots, parts)
-    weighting = PARTS[slots["weighting"]].weighting
-    if topology and weighting is not None and weighting.needs_target:
-        raise ConfigError(
-            f"The strategy {expression!r} has no meaning: {slots['weighting']!r} needs whole client models, and {topology!r} keeps a part of them private."
-        )
-
-
-def _check_clusters(expression: str, clusters: str, slots: dict[str, str], parts: list[str]) -> None:
-    """Clusters have several models a client: whatever keeps or needs exactly one whole model is out."""
-    start = f"The strategy {expression!r} has no meaning:"
-    if slots.get("topology") == "local":
-        raise ConfigError(f"{start} under 'local' nothing is shared, so {clusters!r} has nothing to divide.")
-    if kept := next((name for name in parts if PARTS[name].remembers), None):
-        raise ConfigError(
-            f"{start} {kept!r} remembers something of one model a client, and under {clusters!r} a client trains several."
-        )
-    if step := slots.get("normaliser") or slots.get("server optimiser"):
-        raise ConfigError(
-            f"{start} {step!r} moves one global model, and {clusters!r} has one head a cluster to average."
-        )
-    weighting = PARTS[slots["weighting"]].weighting
-    whole = "polish" in slots or (weighting is not None and weighting.needs_target)
-    if whole:
-        name = slots.get("polish", slots["weighting"])
-        raise ConfigError(
-            f"{start} {name!r} needs whole client models, and {clusters!r} has clients train parts of several."
-        )
 
 
 def _canonical(parts: tuple[str, ...]) -> str:

@@ -14,10 +14,10 @@ from flwr.serverapp import Grid
 from safetensors.numpy import load_file
 
 from fl_config.errors import ConfigError
-from fl_config.options import Options, as_flat
+from fl_config.options import PRIVATE, Options, as_flat
 from fl_config.toml import Scalar
 from fl_runs.folder import MODEL, STATE, default_folder
-from fl_runs.plan import PRIVATE, Plan, make_plan
+from fl_runs.plan import Plan, make_plan
 from fl_runs.resume import resumed
 from fl_strategies.round.exchange import RunStopped
 from fl_strategies.round.records import Observer, Record
@@ -45,19 +45,16 @@ class Run:
 def prepare(values: Mapping[str, Any]) -> Plan:
     """The plan with its folders fixed: absolute, so that worker processes agree on them."""
     given = {key.replace("_", "-") if "." not in key else key: value for key, value in values.items()}
-    given = resumed(given) if given.get("resume") else dict(given)
-    plan = make_plan(given)
+    plan = make_plan(resumed(given) if given.get("resume") else given)
     if plan.config.partition == PRIVATE:
         raise ConfigError(
             f"The partition {PRIVATE!r} is for clients on hosts of their own (`fedloom deploy submit`): here, say how the "
             "data is divided, such as --partition iid."
         )
+    out = plan.config.out
     if not plan.config.resume:
-        out = Path(plan.config.out) if plan.config.out else default_folder(plan.config.strategy)
-        given["out"] = str(out.resolve())
-    if not plan.config.state_folder:
-        given["state-folder"] = str((Path(given["out"]) / STATE).resolve())
-    return make_plan(given)
+        out = str((Path(out) if out else default_folder(plan.config.strategy)).resolve())
+    return plan.placed(out=out, state_folder=plan.config.state_folder or str((Path(out) / STATE).resolve()))
 
 
 def ray_grid(config: Options, run_config: dict[str, Scalar]) -> RayGrid:

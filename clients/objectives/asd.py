@@ -26,6 +26,7 @@ from torch import Tensor
 from clients.objectives.base import Batch, LocalRound, Objective
 from clients.objectives.ntd import not_true
 from fl_config.params import Params
+from fl_config.parts import part
 
 Divergence = Literal["kl", "reverse_kl", "js"]
 
@@ -114,6 +115,13 @@ class AsdParams(Params):
     ntd: bool = Field(default=False, description="Distil only the classes that are not true (FedNTD + ASD).")
 
 
+@part(
+    "asd",
+    slot="objective",
+    what="+ lambda sum_i alpha_i KL(teacher_i | student_i)",
+    paper="ASD: Yashwanth et al.",
+    year=2023,
+)
 class Asd(Objective):
     Params = AsdParams
     params: AsdParams

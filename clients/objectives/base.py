@@ -74,7 +74,10 @@ class LocalRound:
 class Objective:
     """Base of every objective; a subclass overrides the hooks it needs and declares its `Params`."""
 
+    kind: ClassVar[str] = "objective"
     Params: ClassVar[type[Params]] = Params
+    projection: ClassVar[int] = 0  # width of the projection head that the model must have; 0 is none
+    remembers: ClassVar[bool] = False  # the client keeps a model or a correction of its own between rounds
     # True: the correction is an explicit regulariser that SAM evaluates in both passes; False: added once, after them.
     every_pass: ClassVar[bool] = False
     # Added to the weight decay for this round, i.e. not clipped (FedDyn's prox_in_wd).

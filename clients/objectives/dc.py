@@ -21,6 +21,7 @@ from pydantic import Field
 from clients.effective_steps import effective_steps
 from clients.objectives.base import LocalRound, Objective
 from fl_config.params import Params
+from fl_config.parts import part
 
 
 class DcParams(Params):
@@ -34,8 +35,17 @@ class DcParams(Params):
     )
 
 
+@part(
+    "dc",
+    slot="drift",
+    what="local drift h_i and gradient state s_i",
+    paper="Gao et al., CVPR 2022",
+    year=2022,
+    plugin=False,
+)
 class Dc(Objective):
     Params = DcParams
+    remembers = True
 
     def begin_round(self, r: LocalRound) -> None:
         self.alpha = float(self.params.alpha) / r.scalars["q"]

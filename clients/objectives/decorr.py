@@ -16,6 +16,7 @@ from torch import Tensor
 
 from clients.objectives.base import Batch, LocalRound, Objective
 from fl_config.params import Params
+from fl_config.parts import part
 
 EPS = 1e-8
 
@@ -53,6 +54,7 @@ class DecorrParams(Params):
     )
 
 
+@part("decorr", slot="objective", what="+ lambda |correlation of features|^2", paper="Shi et al., ICLR 2023", year=2023)
 class Decorr(Objective):
     Params = DecorrParams
     params: DecorrParams

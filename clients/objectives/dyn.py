@@ -18,6 +18,7 @@ from pydantic import Field
 
 from clients.objectives.base import LocalRound, Objective
 from fl_config.params import Params
+from fl_config.parts import part
 
 
 class DynParams(Params):
@@ -29,8 +30,17 @@ class DynParams(Params):
     )
 
 
+@part(
+    "dyn",
+    slot="drift",
+    what="alpha_i (theta - omega + h_i), h_i += Delta_i",
+    paper="Acar et al., ICLR 2021",
+    year=2021,
+    plugin=False,
+)
 class Dyn(Objective):
     Params: ClassVar[type[Params]] = DynParams
+    remembers = True
 
     def strength(self, r: LocalRound) -> float:
         return float(self.params.alpha) / r.scalars["q"]

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from clients.objectives.base import Batch, LocalRound, Objective
 from fl_config.params import Params
+from fl_config.parts import part
 
 
 def moon_loss(z: Tensor, z_global: Tensor, z_previous: Tensor | None, tau: float = 0.5) -> Tensor:
@@ -34,8 +35,11 @@ class MoonParams(Params):
     tau: float = Field(default=0.5, gt=0.0, allow_inf_nan=False, description="Temperature of the cosines.")
 
 
+@part("moon", slot="objective", what="+ mu contrast(z; z_global, z_previous)", paper="Li et al., CVPR 2021", year=2021)
 class Moon(Objective):
     Params = MoonParams
+    remembers = True
+    projection = 256
     params: MoonParams
 
     def loss(self, r: LocalRound, batch: Batch) -> Tensor | None:

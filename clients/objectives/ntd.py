@@ -16,6 +16,7 @@ from torch import Tensor
 
 from clients.objectives.base import Batch, LocalRound, Objective
 from fl_config.params import Params
+from fl_config.parts import part
 
 
 def not_true(logits: Tensor, labels: Tensor) -> Tensor:
@@ -38,6 +39,13 @@ class NtdParams(Params):
     tau: float = Field(default=1.0, gt=0.0, allow_inf_nan=False, description="Temperature of both models.")
 
 
+@part(
+    "ntd",
+    slot="objective",
+    what="+ beta tau^2 KL over the not-true classes",
+    paper="Lee et al., NeurIPS 2022",
+    year=2022,
+)
 class Ntd(Objective):
     Params = NtdParams
     params: NtdParams

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from clients.objectives.base import LocalRound, Objective
 from fl_config.params import Params
+from fl_config.parts import part
 
 
 class ProxParams(Params):
@@ -23,6 +24,7 @@ class ProxParams(Params):
     )
 
 
+@part("prox", slot="objective", what="+ mu/2 |theta - omega|^2", paper="Li et al., MLSys 2020", year=2020)
 class Prox(Objective):
     Params = ProxParams
     every_pass = True

@@ -20,6 +20,7 @@ from pydantic import Field
 from clients.effective_steps import effective_steps
 from clients.objectives.base import LocalRound, Objective
 from fl_config.params import Params
+from fl_config.parts import part
 
 
 class ScaffoldParams(Params):
@@ -36,8 +37,12 @@ class ScaffoldParams(Params):
         return self.lr_in_cv == "initial" or (self.lr_in_cv == "auto" and self.size_scaled)
 
 
+@part(
+    "scaffold", slot="drift", what="gradient + c - c_i", paper="Karimireddy et al., ICML 2020", year=2020, plugin=False
+)
 class Scaffold(Objective):
     Params = ScaffoldParams
+    remembers = True
 
     def begin_round(self, r: LocalRound) -> None:
         q = r.scalars["q"] if self.params.size_scaled else 1.0

@@ -15,10 +15,20 @@ from __future__ import annotations
 from clients.objectives.base import LocalRound
 from clients.objectives.dyn import Dyn
 from clients.optimizers import SpeedParams
+from fl_config.parts import part
 
 
+@part(
+    "speed",
+    slot="drift",
+    what="FedDyn's memory with an extra-gradient step",
+    paper="Sun et al., ICLR 2023",
+    year=2023,
+    plugin=False,
+)
 class Speed(Dyn):
     Params = SpeedParams
+    remembers = True
 
     def strength(self, r: LocalRound) -> float:
         return float(self.params.lam)

@@ -44,6 +44,7 @@ from pydantic import Field
 from clients.effective_steps import effective_steps
 from clients.objectives.base import LocalRound, Objective
 from fl_config.params import Params
+from fl_config.parts import part
 
 Auto = Literal["auto"]
 
@@ -119,8 +120,17 @@ class SsgParams(Params):
         )
 
 
+@part(
+    "ssg",
+    slot="drift",
+    what="FedDC's memory, gated by participation counts",
+    paper="FedSSG: Zhou et al.",
+    year=2025,
+    plugin=False,
+)
 class Ssg(Objective):
     Params = SsgParams
+    remembers = True
 
     def __init__(self, params: SsgParams) -> None:
         super().__init__(params.resolved())

@@ -16,6 +16,7 @@ from pydantic import Field
 
 from clients.objectives.base import LocalRound, Objective
 from fl_config.params import Params
+from fl_config.parts import part
 
 
 class VraParams(Params):
@@ -24,8 +25,17 @@ class VraParams(Params):
     d: float = Field(10.0, gt=0, description="the server divides the mean dual variable by this")
 
 
+@part(
+    "vra",
+    slot="drift",
+    what="dual variables lambda_i += a gamma Delta_i",
+    paper="Wang et al., FedVRA, 2023",
+    year=2023,
+    plugin=False,
+)
 class Vra(Objective):
     Params = VraParams
+    remembers = True
 
     def begin_round(self, r: LocalRound) -> None:
         self.linear = r.remembered("lambda") - self.params.gamma * r.anchor

@@ -163,7 +163,9 @@ def command_strategies(args: argparse.Namespace) -> int:
 
 def strategy_listing(names: list[str]) -> dict[str, list[dict[str, Any]]]:
     from fl_strategies.parts import PARTS
-    from fl_strategies.recipes import BASES, PLUGINS, paper_of, parse
+    from fl_strategies.recipes import BASES, paper_of, parse, plugins
+
+    PLUGINS = plugins()
 
     def parameters(parts: tuple[str, ...]) -> list[dict[str, Any]]:
         return [

@@ -64,6 +64,9 @@ class Placement:
         for probe, score, cluster in zip(probes, scores, placed, strict=True):
             self.scores[probe.client], self.clusters[probe.client] = float(score), int(cluster)
 
+    def copy(self) -> Placement:
+        return Placement(dict(self.clusters), dict(self.scores), dict(self.founded))
+
     def write(self) -> State:
         """As arrays, for a checkpoint."""
         clients = list(self.clusters)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from fl_protocol.types import ClientId, Matrix
+from fl_protocol.types import ClientId, Matrix, Vector
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ class Cohort:
     sizes: NDArray[np.float64]  # [m] n_i
     updates: Matrix  # [m, d] Delta_i = theta_i - omega
     population: Population
+    sent: Vector = field(default_factory=lambda: np.zeros(0, dtype=np.float32))  # [d] omega, the model that went out
     extras: dict[str, Matrix] = field(default_factory=dict)  # method arrays sent up, [m, d] each
     metrics: dict[str, NDArray[np.float64]] = field(
         default_factory=dict

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from flwr.app import ConfigRecord, Message, MessageType, RecordDict
+from flwr.app import Message, MessageType
 from flwr.serverapp import Grid
 from numpy.typing import NDArray
 
-from clients.client import CLASS_NAMES, CONFIG, METHOD
 from fl_config.errors import ConfigError
-from fl_data.discrepancy import GLOBAL
-from fl_protocol.replies import first_line
+from fl_protocol.codec import pack
+from fl_protocol.messages import Introduce, Setup
+from fl_protocol.replies import BadReply, Introduction
 from fl_protocol.types import ClientId
 from fl_strategies.round.cohort import Population
 from fl_strategies.round.exchange import RunStopped, exchange
@@ -25,30 +25,44 @@ from fl_strategies.round.secure_sum import secure_sum
 
 log = logging.getLogger("fedloom")
 PAUSE = 0.05
+Totals = dict[str, NDArray[np.int64]]
+
+
+@dataclass
+class Questions:
+    """What the recipe wants to know of every client, and which sums over all clients it must know to ask."""
+
+    part: str = ""  # the part that asks, named in errors
+    sums: tuple[str, ...] = ()
+    asks: Callable[[Totals], Mapping[str, dict[str, Any]]] = field(default=lambda totals: {})
 
 
 class Membership:
+    """Waits `wait` seconds for clients to connect, and `timeout` for their answers, which must be as `expects` says."""
+
     def __init__(
         self,
-        asks: Mapping[str, dict[str, Any]],
+        questions: Questions,
+        setup: Setup,
         min_clients: int,
         wait: float,
         timeout: float,
         stop: threading.Event,
         expects: Mapping[str, Any] | None = None,
     ) -> None:
-        """Wait `wait` seconds for clients to connect, and `timeout` for their answers, which must be as `expects` says."""
-        self.expects = expects or {}
-        self.asks, self.min_clients, self.wait, self.timeout, self.stop = asks, min_clients, wait, timeout, stop
+        self.questions, self.setup, self.expects = questions, setup, expects or {}
+        self.min_clients, self.wait, self.timeout, self.stop = min_clients, wait, timeout, stop
         self.nodes: dict[ClientId, int] = {}  # where each client is now
         self.clients: dict[int, ClientId] = {}
         self.answers: dict[ClientId, dict[str, float]] = {}
+        self.sizes: dict[ClientId, int] = {}
         self.population = Population({})
         self.online: list[ClientId] = []
         self.refused: dict[int, str] = {}
-        self._parameters: list[str] = []
+        self.totals: Totals = {}  # sums over all clients, by name
+        # What the clients say of their model, which is the same for all of them.
+        self.parameters: list[str] = []
         self.head_names: list[str] = []
-        self.class_totals: NDArray[np.int64] | None = None  # over all clients, where the recipe asks for it
         self.trunk_end: list[str] = []
 
     def register(self, grid: Grid) -> None:
@@ -82,9 +96,8 @@ class Membership:
 
     def _look(self, grid: Grid) -> None:
         present = set(grid.get_node_ids())
-        self.refused = {
-            node: reason for node, reason in self.refused.items() if node in present
-        }  # it may come back better
+        # A node that was refused and went away may come back better.
+        self.refused = {node: reason for node, reason in self.refused.items() if node in present}
         fresh = sorted(present - self.clients.keys() - self.refused.keys())
         if fresh:
             self._query(grid, fresh)
@@ -96,57 +109,43 @@ class Membership:
     def client(self, node: int) -> ClientId:
         return self.clients[node]
 
-    def parameter_names(self, named: Mapping[str, np.ndarray[Any, Any]]) -> list[str]:
-        """Which arrays are trained, as the clients say; the rest are buffers."""
-        if set(self._parameters) - named.keys():
-            odd = sorted(set(self._parameters) - named.keys())[0]
+    def trained_names(self, named: Iterable[str]) -> list[str]:
+        """Which arrays of the server's model are trained, as the clients say; the rest are buffers."""
+        known, trained = list(named), set(self.parameters)
+        if odd := sorted(trained.difference(known)):
             raise ConfigError(
-                f"The clients train {odd!r}, which the server's initial model does not have: both must build the same model."
+                f"The clients train {odd[0]!r}, which the server's initial model does not have: both must build the same model."
             )
-        return [name for name in named if name in set(self._parameters)]
-
-    def _questions(self, grid: Grid, nodes: list[int]) -> dict[str, dict[str, Any]]:
-        """What the recipe asks, with the joint class distribution filled in where it is asked for; summed once a run."""
-        if all(arguments.get("target") != GLOBAL for arguments in self.asks.values()):
-            return dict(self.asks)
-        if self.class_totals is None:
-            self.class_totals = secure_sum(grid, nodes, max(self.timeout, self.wait), self.stop)
-        target = (self.class_totals / self.class_totals.sum()).tolist()
-        return {
-            name: {**arguments, "target": target} if arguments.get("target") == GLOBAL else arguments
-            for name, arguments in self.asks.items()
-        }
+        return [name for name in known if name in trained]
 
     def _query(self, grid: Grid, nodes: list[int]) -> None:
-        config = ConfigRecord({METHOD: json.dumps({"asks": self._questions(grid, nodes)})})
-        messages = [Message(RecordDict({CONFIG: config}), node, MessageType.QUERY) for node in nodes]
         # The first message may find a host that has yet to import everything, however short the rounds are.
-        for reply in exchange(grid, messages, max(self.timeout, self.wait), self.stop):
+        patience = max(self.timeout, self.wait)
+        for name in self.questions.sums:
+            if name not in self.totals:  # summed once per run
+                self.totals[name] = secure_sum(grid, nodes, name, self.questions.part, self.setup, patience, self.stop)
+        content = pack(Introduce(self.setup, dict(self.questions.asks(self.totals))))
+        messages = [Message(content, node, MessageType.QUERY) for node in nodes]
+        for reply in exchange(grid, messages, patience, self.stop):
             node = reply.metadata.src_node_id
-            if reply.has_error():
-                self.refused[node] = first_line(reply.error.reason)
-                log.warning("a client cannot take part: %s", self.refused[node])
-                continue
-            self._admit(node, dict(reply.content[CONFIG]))  # type: ignore[call-overload]
-        self.population = Population({client: int(answer["num-examples"]) for client, answer in self.answers.items()})
+            try:
+                self._admit(node, Introduction.read(reply))
+            except BadReply as problem:
+                self.refused[node] = str(problem)
+                log.warning("a client cannot take part: %s", problem)
+        self.population = Population(dict(self.sizes))
 
-    def _admit(self, node: int, answer: dict[str, Any]) -> None:
-        client: ClientId = answer["client-id"]
-        for key, expected in self.expects.items():
-            if key == CLASS_NAMES and not (expected and answer.get(key)):
+    def _admit(self, node: int, who: Introduction) -> None:
+        client = who.client_id
+        for name, expected in self.expects.items():
+            given = getattr(who, name)
+            if name == "class_names" and not (expected and given):
                 continue  # one of the two knows its classes by number only
-            if answer.get(key) != expected:
-                what = key.replace("-", " ")
-                self.refused[node] = f"client {client} has the {what} {answer.get(key)}, the server {expected}"
-                log.warning("a client cannot take part: %s", self.refused[node])
-                return
+            if given != expected:
+                raise BadReply(f"client {client} has the {name.replace('_', ' ')} {given}, the server {expected}")
         if client in self.nodes and client in self.online and self.nodes[client] != node:
             log.warning("client %s is now at another node; the newer one is used", client)
             self.clients.pop(self.nodes[client], None)
         self.nodes[client], self.clients[node] = node, client
-        self._parameters = json.loads(answer.get("parameters", "[]"))
-        self.head_names = json.loads(answer.get("head", "[]"))
-        self.trunk_end = json.loads(answer.get("trunk-end", "[]"))
-        self.answers[client] = {
-            key: float(value) for key, value in answer.items() if isinstance(value, (int, float)) and key != "client-id"
-        }
+        self.parameters, self.head_names, self.trunk_end = who.parameters, who.head, who.trunk_end
+        self.sizes[client], self.answers[client] = who.num_examples, who.numbers

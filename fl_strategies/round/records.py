@@ -1,8 +1,9 @@
-"""What a run says about itself as it goes: observers get one record a round, and small signs of life in between."""
+"""What a run says about itself as it goes: observers get one record per round, and small signs of life in between."""
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,6 +24,19 @@ class Observer:
 
     def dropped(self, round: int, client: Any, reason: str) -> None:
         """A client whose reply was not used."""
+
+
+class Timed:
+    """Adds the time spent inside to one phase of a round's record."""
+
+    def __init__(self, seconds: dict[str, float], phase: str) -> None:
+        self.seconds, self.phase = seconds, phase
+
+    def __enter__(self) -> None:
+        self.start = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds[self.phase] = self.seconds.get(self.phase, 0.0) + time.perf_counter() - self.start
 
 
 def plain(value: Any) -> Any:

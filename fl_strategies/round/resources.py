@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -13,12 +13,12 @@ from fl_config.errors import ConfigError
 from fl_data import Augment, Samples
 from fl_models import Model
 from fl_models.flat import FlatModel, load_buffers
-from fl_protocol.types import State, Vector
+from fl_protocol.types import Vector
 
 
-@dataclass
-class ServerSide:
-    """The server's own resources, without any label: `target` holds images only."""
+@dataclass(frozen=True)
+class ServerResources:
+    """The server's own resources, to read only and without any label: `target` holds samples alone."""
 
     build: Callable[[], Model]  # a fresh model of the run's architecture, on the CPU
     seed: int
@@ -26,16 +26,19 @@ class ServerSide:
     target: Samples | None = None
     augment: Augment | None = None  # the views of FedSSA, suited to the data set
     buffers: dict[str, NDArray[np.generic]] = field(default_factory=dict)  # of the global model (BatchNorm)
-    state: State = field(default_factory=dict)  # the weighting's own, part of the checkpoint
 
     @classmethod
-    def nothing(cls) -> ServerSide:
+    def nothing(cls) -> ServerResources:
         """A server without a model or data of its own, which is all that most methods need."""
 
         def build() -> Model:
-            raise ConfigError("This server has no model of its own: give the strategy a ServerSide.")
+            raise ConfigError("This server has no model of its own: give the strategy a ServerResources.")
 
         return cls(build, 0, torch.device("cpu"))
+
+    def with_buffers(self, buffers: dict[str, NDArray[np.generic]]) -> ServerResources:
+        """The same with the buffers of this round's global model."""
+        return replace(self, buffers=buffers)
 
     def unlabelled(self, who: str) -> Samples:
         if self.target is None:

@@ -11,18 +11,24 @@ from numpy.typing import NDArray
 from fl_protocol.types import ClientId, State, Vector
 
 
+def new_key() -> str:
+    """By which clients tell runs apart; it lasts over resumes."""
+    return secrets.token_hex(8)
+
+
 @dataclass
 class RunState:
     round: int  # the last finished one
     omega: Vector  # what goes out
     buffers: dict[str, NDArray[Any]]
-    steps: dict[str, State]  # of each server step, by part name
-    weighting: State = field(default_factory=dict)
-    key: str = field(
-        default_factory=lambda: secrets.token_hex(8)
-    )  # by which clients tell runs apart; lasts over resumes
-    acked: dict[ClientId, int] = field(default_factory=dict)  # a client's last round that was used
+    parts: dict[str, State] = field(default_factory=dict)  # what each part remembers, by its name
+    key: str = field(default_factory=new_key)
+    acked: dict[ClientId, int] = field(default_factory=dict)  # the last round of each client that was used
     customised: Vector | None = None  # the server's own model, where the method makes one
     client_models: dict[ClientId, Vector] = field(
         default_factory=dict
     )  # of the last round, where predicting needs them
+
+    def of(self, part: str) -> State:
+        """What a part remembers; nothing yet for one that never wrote."""
+        return self.parts.get(part, {})

@@ -9,69 +9,70 @@ import numpy as np
 
 from fl_config.errors import ConfigError
 from fl_config.params import Params
+from fl_protocol.messages import Named
 from fl_protocol.types import ClientId, State, Vector
 from fl_strategies.parts import PARTS
 from fl_strategies.recipes import Recipe
 from fl_strategies.round.cohort import Cohort, Population, weighted_sum
-from fl_strategies.round.resources import ServerSide
+from fl_strategies.round.membership import Questions, Totals
+from fl_strategies.round.resources import ServerResources
 from fl_strategies.round.state import RunState
 from fl_strategies.server_update.average import Average
 from fl_strategies.server_update.base import RoundSettings, ServerStep
 from fl_strategies.weighting.base import Metrics, Weighting, Weights
 
-AVERAGE = "average"
+AVERAGE = "average"  # the server optimiser where the recipe names none
 
 
 class Weave:
-    def __init__(self, recipe: Recipe, params: Mapping[str, Params], side: ServerSide | None) -> None:
+    def __init__(self, recipe: Recipe, params: Mapping[str, Params], server: ServerResources | None) -> None:
         self.recipe, self.params = recipe, params
-        self.weighting = self._weighting(recipe.weighting, params[recipe.weighting])
-        self.outgoing = self._weighting(recipe.outgoing, PARTS[recipe.outgoing].params())
-        self.steps: dict[str, ServerStep] = {}
-        for name in recipe.server_steps:
-            kind = PARTS[name].server
-            assert kind is not None
-            self.steps[name] = kind(params[name])
-        if recipe.one("server optimiser") is None:
+        self.weighting: Weighting = self._made(Weighting.kind, recipe.weighting, params[recipe.weighting])
+        self.outgoing: Weighting = self._made(Weighting.kind, recipe.outgoing, PARTS[recipe.outgoing].params())
+        self.steps: dict[str, ServerStep] = {
+            name: self._made(ServerStep.kind, name, params[name]) for name in recipe.server_steps
+        }
+        self.optimizer = recipe.one("server optimizer") or AVERAGE
+        if self.optimizer == AVERAGE:
             self.steps[AVERAGE] = Average(Params())
-        self.optimiser = recipe.one("server optimiser") or AVERAGE
-        needs = next((name for name in recipe.parts if self._needs_target(name)), None)
-        if side is None and needs:
+        learner = next((name for name, part in self._acting().items() if part.needs_target), None)
+        if server is None and learner:
             raise ConfigError(
-                f"{needs!r} learns on the server's unlabelled target data: give the strategy a ServerSide with a target."
+                f"{learner!r} learns on the server's unlabelled target data: give the strategy ServerResources with a target."
             )
-        self.side = side
+        self.server = server or ServerResources.nothing()
 
     @staticmethod
-    def _weighting(name: str, params: Params) -> Weighting:
-        kind = PARTS[name].weighting
-        assert kind is not None
-        return kind(params)
+    def _made(kind: str, name: str, params: Params) -> Any:
+        return PARTS[name].half(kind)(params)
 
-    def _needs_target(self, name: str) -> bool:
-        return (name == self.recipe.weighting and self.weighting.needs_target) or PARTS[name].slot == "polish"
+    def _acting(self) -> dict[str, Weighting | ServerStep]:
+        return {self.recipe.weighting: self.weighting, **self.steps}
+
+    @property
+    def needs_horizon(self) -> str | None:
+        """The part that must know how many rounds there will be, if one does."""
+        return next((name for name, part in self._acting().items() if part.needs_horizon), None)
 
     # What clients are told
 
-    def asks(self) -> dict[str, dict[str, Any]]:
-        """Scalars every client answers in the query, with the arguments they are computed with."""
-        return {name: self.weighting.ask_arguments(name) for name in self.weighting.asks}
+    def questions(self) -> Questions:
+        def asks(totals: Totals) -> dict[str, dict[str, Any]]:
+            return {name: self.weighting.ask_arguments(name, totals) for name in self.weighting.asks}
 
-    def client_method(self) -> dict[str, Any]:
-        return {
-            "objectives": [(name, self.params[name].model_dump()) for name in self.recipe.objectives],
-            "optimizer": (
-                self.recipe.optimizer,
-                self.params[self.recipe.optimizer].model_dump() if self.recipe.optimizer in self.params else {},
-            ),
-            "report": list(self.weighting.reports),
-        }
+        return Questions(self.recipe.weighting, self.weighting.sums, asks)
+
+    def named(self, name: str) -> Named:
+        """A part as a message names it."""
+        return name, self.params[name].model_dump() if name in self.params else {}
+
+    @property
+    def report(self) -> list[str]:
+        return list(self.weighting.reports)
 
     def broadcast(self, state: RunState) -> dict[str, Vector]:
         return {
-            name: array
-            for part, step in self.steps.items()
-            for name, array in step.broadcast(state.steps[part]).items()
+            name: array for part, step in self.steps.items() for name, array in step.broadcast(state.of(part)).items()
         }
 
     def scalars(
@@ -79,23 +80,14 @@ class Weave:
     ) -> dict[str, float]:
         numbers: dict[str, float] = {}
         for part, step in self.steps.items():
-            numbers |= step.scalars(state.steps[part], client, population, settings)
+            numbers |= step.scalars(state.of(part), client, population, settings)
         return numbers
 
     def uploads(self) -> tuple[str, ...]:
         return tuple(name for step in self.steps.values() for name in step.uploads())
 
-    # State
-
     def init(self, dim: int) -> dict[str, State]:
         return {name: step.init(dim) for name, step in self.steps.items()}
-
-    def adopt(self, state: RunState) -> None:
-        """Share the weighting's state with the run's, so that a checkpoint has it."""
-        if self.side is None:
-            self.side = ServerSide.nothing()
-        self.side.state = state.weighting
-        self.side.buffers = state.buffers
 
     # One round
 
@@ -103,42 +95,42 @@ class Weave:
         self, state: RunState, cohort: Cohort, settings: RoundSettings, last_round: int
     ) -> tuple[Weights, Metrics]:
         """Update state.omega (and every part's state) by the replies; returns the weights used and what is worth recording."""
-        assert self.side is not None
-        sent = state.omega
-        self.side.buffers = state.buffers
-        decides = self.weighting.decides(settings.round)
-        weights, metrics = (self.weighting if decides else self.outgoing).weights(
-            cohort, sent, self.side, settings.round
-        )
+        sent, parts = state.omega, dict(state.parts)
+        server = self.server.with_buffers(state.buffers)
+        name = self.recipe.weighting
+        if self.weighting.decides(settings.round):
+            weights, parts[name], metrics = self.weighting.weights(cohort, state.of(name), server)
+        else:
+            weights, _, metrics = self.outgoing.weights(cohort, {}, server)
         updates = cohort.updates
         if normaliser := self.recipe.one("normaliser"):
             updates = self.steps[normaliser].normalise(cohort, weights)
-        optimiser = self.steps[self.optimiser]
-        omega, new = optimiser.optimise(sent, updates, weights, state.steps[self.optimiser], settings)
-        states = {**state.steps, self.optimiser: new}
+        optimizer = self.steps[self.optimizer]
+        omega, parts[self.optimizer] = optimizer.optimise(sent, updates, weights, state.of(self.optimizer), settings)
         if drift := self.recipe.one("drift"):
-            omega, states[drift] = self.steps[drift].drift(sent, omega, cohort, states[drift], settings)
+            omega, parts[drift] = self.steps[drift].drift(sent, omega, cohort, state.of(drift), settings)
         if polish := self.recipe.one("polish"):
-            omega = self.steps[polish].polish(omega, cohort, sent, self.side, settings)
+            omega = self.steps[polish].polish(omega, cohort, server, settings)
         if not np.isfinite(omega).all():
             raise ConfigError(
                 f"The global model is no longer finite after round {settings.round}: lower --lr, or set --clip."
             )
-        state.omega, state.steps = omega, states
+        state.omega = omega
         if self.weighting.customises(settings.round, last_round):
-            own, learned = self.weighting.customised(cohort, sent, self.side, settings.round)
+            own, parts[name], learned = self.weighting.customised(cohort, parts.get(name, {}), server)
             state.customised = (sent + weighted_sum(own, cohort.updates)).astype(np.float32)
             metrics |= learned
         if self.weighting.keeps_models(settings.round, last_round):
             state.client_models = dict(zip(cohort.ids, sent + cohort.updates, strict=True))
-        for name, step in self.steps.items():
-            metrics |= step.metrics(states[name])
+        state.parts = {part: own_state for part, own_state in parts.items() if own_state or part in state.parts}
+        for part, step in self.steps.items():
+            metrics |= step.metrics(state.of(part))
         return weights, metrics
 
     def served(self, state: RunState) -> Vector:
         if state.customised is not None:
             return state.customised
-        return self.steps[self.optimiser].evaluated(state.omega, state.steps[self.optimiser])
+        return self.steps[self.optimizer].evaluated(state.omega, state.of(self.optimizer))
 
     def models_to_evaluate(self, state: RunState) -> dict[str, Vector]:
         """By prefix of their metrics: the served model, and beside a customised one also what goes out."""

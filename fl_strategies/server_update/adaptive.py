@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from fl_config.params import Params
+from fl_config.parts import part
 from fl_protocol.types import Matrix, State, Vector
 from fl_strategies.round.cohort import weighted_sum
 from fl_strategies.server_update.base import RoundSettings, ServerStep
@@ -92,16 +93,25 @@ class Adaptive(ServerStep):
         return adaptive(omega, updates, weights, state, second_moment=self.second_moment, **self.params.model_dump())
 
 
+@part(
+    "adagrad",
+    slot="server optimizer",
+    what="Adagrad on the averaged update",
+    paper="Reddi et al., ICLR 2021",
+    year=2021,
+)
 class Adagrad(Adaptive):
     Params = AdagradParams
     second_moment = staticmethod(adagrad_moment)
 
 
+@part("yogi", slot="server optimizer", what="Yogi on the averaged update", paper="Reddi et al., ICLR 2021", year=2021)
 class Yogi(Adaptive):
     Params = AdamParams
     second_moment = staticmethod(yogi_moment)
 
 
+@part("adam", slot="server optimizer", what="Adam on the averaged update", paper="Reddi et al., ICLR 2021", year=2021)
 class Adam(Adaptive):
     Params = AdamParams
     second_moment = staticmethod(adam_moment)

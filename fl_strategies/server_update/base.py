@@ -21,7 +21,7 @@ from fl_protocol.types import ClientId, Matrix, State, Vector
 from fl_strategies.round.cohort import Cohort, Population
 
 if TYPE_CHECKING:
-    from fl_strategies.round.resources import ServerSide
+    from fl_strategies.round.resources import ServerResources
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,10 @@ class RoundSettings:
 class ServerStep:
     """Base of every step; a subclass overrides the stages it takes part in and declares its `Params`."""
 
+    kind: ClassVar[str] = "server step"
     Params: ClassVar[type[Params]] = Params
+    needs_target: ClassVar[bool] = False  # learns on the server's unlabelled target data, with whole client models
+    needs_horizon: ClassVar[bool] = False  # must know how many rounds are planned
 
     def __init__(self, params: Any) -> None:
         self.params = params
@@ -76,10 +79,8 @@ class ServerStep:
         """omega is the model that was sent, averaged what the optimiser made of the replies."""
         return averaged, state
 
-    def polish(
-        self, omega: Vector, cohort: Cohort, sent: Vector, server: ServerSide, settings: RoundSettings
-    ) -> Vector:
-        """omega after all other steps; client models are sent + cohort.updates."""
+    def polish(self, omega: Vector, cohort: Cohort, server: ServerResources, settings: RoundSettings) -> Vector:
+        """omega after all other steps; client models are cohort.sent + cohort.updates."""
         return omega
 
     def evaluated(self, omega: Vector, state: State) -> Vector:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clients.objectives.dc import DcParams
+from fl_config.parts import half
 from fl_protocol.types import ClientId, Matrix, State, Vector
 from fl_strategies.round.cohort import Cohort, Population, weighted_sum
 from fl_strategies.server_update.average import average
@@ -41,6 +42,7 @@ def dc(
     return (averaged + memory / num_clients).astype(np.float32), {**state, "H": memory, "s": gradient}
 
 
+@half("dc")
 class Dc(ServerStep):
     Params = DcParams
 

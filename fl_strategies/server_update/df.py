@@ -21,12 +21,13 @@ from pydantic import Field
 from torch import Tensor
 
 from fl_config.params import Params
+from fl_config.parts import part
 from fl_config.seeds import derive, torch_generator
 from fl_data import Samples
 from fl_models.flat import FlatModel
 from fl_protocol.types import Vector
 from fl_strategies.round.cohort import Cohort
-from fl_strategies.round.resources import ServerSide
+from fl_strategies.round.resources import ServerResources
 from fl_strategies.server_update.base import RoundSettings, ServerStep
 
 TEACHER_BATCH = 500
@@ -103,20 +104,21 @@ class DfParams(Params):
         return min(1000, 5 * math.ceil(samples / self.batch_size)) if self.steps == "auto" else self.steps
 
 
+@part("df", slot="polish", what="ensemble distillation on unlabelled data", paper="Lin et al., NeurIPS 2020", year=2020)
 class Df(ServerStep):
     Params = DfParams
+    needs_target = True
     params: DfParams
 
-    def polish(
-        self, omega: Vector, cohort: Cohort, sent: Vector, server: ServerSide, settings: RoundSettings
-    ) -> Vector:
+    def polish(self, omega: Vector, cohort: Cohort, server: ServerResources, settings: RoundSettings) -> Vector:
         p = self.params
         data = server.unlabelled("FedDF")
         steps = p.number_of_steps(len(data))
         if not steps or not len(cohort.updates):
             return omega
         student = server.model(omega)
-        targets = mean_logits(server.model(sent), (sent + update for update in cohort.updates), data)
+        teachers = (cohort.sent + update for update in cohort.updates)
+        targets = mean_logits(server.model(cohort.sent), teachers, data)
         # Dropout draws from torch's global generator; what others draw from it must neither change this nor be changed.
         with torch.random.fork_rng(devices=[server.device] if server.device.type == "cuda" else []):
             torch.manual_seed(derive(server.seed, "feddf-dropout", settings.round))

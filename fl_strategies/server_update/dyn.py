@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from clients.objectives.dyn import DynParams
 from clients.optimizers import SpeedParams
 from fl_config.params import Params
+from fl_config.parts import half
 from fl_protocol.types import ClientId, Matrix, State, Vector
 from fl_strategies.round.cohort import Cohort, Population
 from fl_strategies.server_update.average import average
@@ -40,6 +41,7 @@ def dyn(
     return (averaged + memory / num_clients).astype(np.float32), {**state, "H": memory}
 
 
+@half("dyn")
 class Dyn(ServerStep):
     Params: ClassVar[type[Params]] = DynParams
 
@@ -57,6 +59,7 @@ class Dyn(ServerStep):
         return dyn(omega, cohort.updates, cohort.share, state, num_clients=cohort.population.count, averaged=averaged)
 
 
+@half("speed")
 class Speed(Dyn):
     Params = SpeedParams
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from fl_config.params import Params
+from fl_config.parts import part
 from fl_protocol.types import Matrix, State, Vector
 from fl_strategies.round.cohort import weighted_sum
 from fl_strategies.server_update.base import RoundSettings, ServerStep
@@ -74,6 +75,9 @@ class ExpParams(Params):
     )
 
 
+@part(
+    "exp", slot="server optimizer", what="extrapolated server step", paper="Jhunjhunwala et al., ICLR 2023", year=2023
+)
 class Exp(ServerStep):
     Params = ExpParams
     params: ExpParams

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from fl_config.params import Params
+from fl_config.parts import part
 from fl_protocol.types import Matrix, State, Vector
 from fl_strategies.round.cohort import weighted_sum
 from fl_strategies.server_update.base import RoundSettings, ServerStep
@@ -53,6 +54,7 @@ class MomentumParams(Params):
         return self
 
 
+@part("avgm", slot="server optimizer", what="v = beta v + d, omega -= lr v", paper="Hsu et al., 2019", year=2019)
 class Momentum(ServerStep):
     Params = MomentumParams
     params: MomentumParams

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fl_config.errors import ConfigError
+from fl_config.parts import part
 from fl_protocol.types import Matrix
 from fl_strategies.round.cohort import Cohort
 from fl_strategies.server_update.base import ServerStep
@@ -29,6 +30,13 @@ def nova(updates: Matrix, weights: NDArray[np.float64], local_weights: NDArray[n
     return normalised
 
 
+@part(
+    "nova",
+    slot="normaliser",
+    what="updates divided by their number of steps",
+    paper="Wang et al., NeurIPS 2020",
+    year=2020,
+)
 class Nova(ServerStep):
     def normalise(self, cohort: Cohort, weights: NDArray[np.float64]) -> Matrix:
         local_weights = cohort.metrics.get("local_weight")

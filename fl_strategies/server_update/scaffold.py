@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clients.objectives.scaffold import ScaffoldParams
+from fl_config.parts import half
 from fl_protocol.types import ClientId, Matrix, State, Vector
 from fl_strategies.round.cohort import Cohort, Population, weighted_sum
 from fl_strategies.server_update.average import average
@@ -43,6 +44,7 @@ def relative_sizes_of(cohort: Cohort) -> NDArray[np.float64]:
     return np.array([cohort.population.relative_size(client) for client in cohort.ids])
 
 
+@half("scaffold")
 class Scaffold(ServerStep):
     Params = ScaffoldParams
 

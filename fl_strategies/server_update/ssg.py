@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from clients.objectives.ssg import SsgParams
 from fl_config.errors import ConfigError
+from fl_config.parts import half
 from fl_protocol.types import ClientId, Matrix, State, Vector
 from fl_strategies.round.cohort import Cohort, Population, norm, weighted_sum
 from fl_strategies.server_update.average import average
@@ -84,8 +85,10 @@ def write_counts(counts: dict[ClientId, int]) -> State:
     }
 
 
+@half("ssg")
 class Ssg(ServerStep):
     Params = SsgParams
+    needs_horizon = True
 
     def __init__(self, params: SsgParams) -> None:
         super().__init__(params.resolved())

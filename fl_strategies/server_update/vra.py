@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clients.objectives.vra import VraParams
+from fl_config.parts import half
 from fl_protocol.types import Matrix, State, Vector
 from fl_strategies.round.cohort import Cohort
 from fl_strategies.server_update.average import average
@@ -40,6 +41,7 @@ def vra(
     return (averaged + dual / (d * num_clients)).astype(np.float32), {**state, "Lambda": dual}
 
 
+@half("vra")
 class Vra(ServerStep):
     Params = VraParams
 

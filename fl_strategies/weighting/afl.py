@@ -19,13 +19,14 @@ from pydantic import Field
 
 from fl_config.errors import ConfigError
 from fl_config.params import Params
-from fl_protocol.types import Vector
+from fl_config.parts import part
+from fl_protocol.types import State
 from fl_strategies.round.cohort import Cohort
-from fl_strategies.round.resources import ServerSide
-from fl_strategies.weighting.base import Metrics, Weighting, Weights
+from fl_strategies.round.resources import ServerResources
+from fl_strategies.weighting.base import Weighed, Weighting, Weights
 from fl_strategies.weighting.remembered import population_rows, recall
 
-LAMBDA = "afl/lambda"
+LAMBDA = "lambda"
 
 log = logging.getLogger("fedloom")
 
@@ -52,23 +53,31 @@ class AflParams(Params):
     )
 
 
+@part(
+    "afl",
+    slot="weighting",
+    what="weights climb where the loss is largest",
+    paper="Mohri et al., ICML 2019",
+    year=2019,
+)
 class Afl(Weighting):
     Params: ClassVar[type[Params]] = AflParams
     reports: ClassVar[tuple[str, ...]] = ("initial_loss",)
 
-    def weights(self, cohort: Cohort, sent: Vector, server: ServerSide, round: int) -> tuple[Weights, Metrics]:
+    def weights(self, cohort: Cohort, state: State, server: ServerResources) -> Weighed:
         rows = population_rows(cohort)
         everyone = cohort.population.count
-        lam = recall(server.state, LAMBDA, cohort, 1.0 / everyone)
+        lam = recall(state, LAMBDA, cohort, 1.0 / everyone)
         weights = _on_cohort(lam[rows])
         losses = _finite_losses(cohort)
         lam[rows] += self.params.lr * (everyone / len(rows)) * losses
-        server.state[LAMBDA] = project_simplex(lam)
-        return weights, {
+        following = project_simplex(lam)
+        metrics = {
             "afl/loss_worst": float(losses.max()),
-            "afl/lambda": server.state[LAMBDA][rows].tolist(),
-            "afl/effective_clients": float(1.0 / np.square(server.state[LAMBDA]).sum()),
+            "afl/lambda": following[rows].tolist(),
+            "afl/effective_clients": float(1.0 / np.square(following).sum()),
         }
+        return weights, {**state, LAMBDA: following}, metrics
 
 
 def _on_cohort(lam: Weights) -> Weights:

@@ -1,34 +1,46 @@
-"""What a weighting is: it maps what is known of the replying clients to p with sum 1. The mathematics are pure NumPy or torch functions beside it."""
+"""What a weighting is: it maps what is known of the replying clients to p with sum 1. The mathematics are pure functions beside it.
+
+    weights(cohort, state, server) -> p, state, metrics
+
+`state` is the weighting's own, a plain dict of arrays that comes in and goes out (a checkpoint has it); `server` is what the server
+itself has, to read only. The model that went out is cohort.sent, client i's is cohort.sent + cohort.updates[i].
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fl_config.params import Params
-from fl_protocol.types import Vector
+from fl_protocol.types import State
 from fl_strategies.round.cohort import Cohort
-from fl_strategies.round.resources import ServerSide
+from fl_strategies.round.resources import ServerResources
 
 Weights = NDArray[np.float64]
 Metrics = dict[str, Any]
+Weighed = tuple[Weights, State, Metrics]
+Sums = Mapping[str, NDArray[np.int64]]
 
 
 class Weighting:
-    """Base of every weighting; `asks` names scalars every client answers in the query, `reports` those it sends with each reply."""
+    """Base of every weighting; a subclass overrides `weights` and says what it needs."""
 
+    kind: ClassVar[str] = "weighting"
     Params: ClassVar[type[Params]] = Params
-    asks: ClassVar[tuple[str, ...]] = ()
-    reports: ClassVar[tuple[str, ...]] = ()
-    needs_target: ClassVar[bool] = False
+    asks: ClassVar[tuple[str, ...]] = ()  # numbers that every client answers once (clients/answers)
+    reports: ClassVar[tuple[str, ...]] = ()  # numbers that every client sends with each reply
+    sums: ClassVar[tuple[str, ...]] = ()  # vectors whose sum over all clients is needed before anything is asked
+    needs_target: ClassVar[bool] = False  # learns on the server's unlabelled target data, with whole client models
+    needs_horizon: ClassVar[bool] = False  # must know which round is the last
 
     def __init__(self, params: Any) -> None:
         self.params = params
 
-    def ask_arguments(self, name: str) -> dict[str, Any]:
-        """The arguments with which a client computes one of `asks`."""
+    def ask_arguments(self, name: str, sums: Sums) -> dict[str, Any]:
+        """The arguments with which a client computes one of `asks`; `sums` has the totals of `sums`."""
         return {}
 
     def decides(self, round: int) -> bool:
@@ -43,10 +55,10 @@ class Weighting:
         """Whether the clients' models of this round are kept, for weights that are learned when predicting."""
         return False
 
-    def customised(self, cohort: Cohort, sent: Vector, server: ServerSide, round: int) -> tuple[Weights, Metrics]:
+    def customised(self, cohort: Cohort, state: State, server: ServerResources) -> Weighed:
         """The weights of the server's own model."""
-        return self.weights(cohort, sent, server, round)
+        return self.weights(cohort, state, server)
 
-    def weights(self, cohort: Cohort, sent: Vector, server: ServerSide, round: int) -> tuple[Weights, Metrics]:
-        """p over the cohort (sum 1) and what is worth recording; `sent` is the model that went out, client models are sent + cohort.updates."""
+    def weights(self, cohort: Cohort, state: State, server: ServerResources) -> Weighed:
+        """p over the cohort (sum 1), the new state, and what is worth recording."""
         raise NotImplementedError

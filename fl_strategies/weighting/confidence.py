@@ -15,10 +15,11 @@ import torch
 from pydantic import Field
 
 from fl_config.params import Params
-from fl_protocol.types import Vector
+from fl_config.parts import part
+from fl_protocol.types import State
 from fl_strategies.round.cohort import Cohort
-from fl_strategies.round.resources import ServerSide
-from fl_strategies.weighting.base import Metrics, Weighting, Weights
+from fl_strategies.round.resources import ServerResources
+from fl_strategies.weighting.base import Weighed, Weighting
 from fl_strategies.weighting.ssa.views import client_views, mean_variances, over_cohort, usable_clients
 
 log = logging.getLogger("fedloom")
@@ -34,18 +35,19 @@ class ConfidenceParams(Params):
     )
 
 
+@part("confidence", slot="weighting", what="p_i ~ mean variance of predictions", paper="FedSSA, appendix D", year=2024)
 class Confidence(Weighting):
     Params: ClassVar[type[Params]] = ConfidenceParams
     needs_target: ClassVar[bool] = True
 
-    def weights(self, cohort: Cohort, sent: Vector, server: ServerSide, round: int) -> tuple[Weights, Metrics]:
-        views = client_views("confidence", cohort, sent, server, self.params.max_samples)
+    def weights(self, cohort: Cohort, state: State, server: ServerResources) -> Weighed:
+        views = client_views("confidence", cohort, server, self.params.max_samples)
         logits = views.plain() if self.params.on == "plain" else views.bank(*range(self.params.n_view_banks))
         usable = usable_clients(logits, "confidence", cohort)
         if not usable.any():
-            return cohort.share, {}
+            return cohort.share, state, {}
         variance = over_cohort(mean_variances(logits[:, torch.from_numpy(usable)]), usable)
         if variance.sum() <= 0:
-            log.warning("No client is confident about any sample in round %d: weighting by size.", round)
-            return cohort.share, {"confidence/variance": variance.tolist()}
-        return variance / variance.sum(), {"confidence/variance": variance.tolist()}
+            log.warning("No client is confident about any sample in round %d: weighting by size.", cohort.round)
+            return cohort.share, state, {"confidence/variance": variance.tolist()}
+        return variance / variance.sum(), state, {"confidence/variance": variance.tolist()}

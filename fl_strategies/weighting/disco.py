@@ -20,11 +20,12 @@ from pydantic import Field, field_validator
 
 from fl_config.errors import ConfigError
 from fl_config.params import Params
+from fl_config.parts import part
 from fl_data.discrepancy import GLOBAL, Metric, discrepancy, target_distribution
-from fl_protocol.types import ClientId, Vector, client_order
+from fl_protocol.types import ClientId, State, client_order
 from fl_strategies.round.cohort import Cohort
-from fl_strategies.round.resources import ServerSide
-from fl_strategies.weighting.base import Metrics, Weighting, Weights
+from fl_strategies.round.resources import ServerResources
+from fl_strategies.weighting.base import Sums, Weighed, Weighting, Weights
 
 __all__ = ["Disco", "DiscoParams", "Normalise", "disco_weights", "discrepancy", "effective_clients"]
 
@@ -103,20 +104,34 @@ class DiscoParams(Params):
         return text
 
 
+@part(
+    "disco",
+    slot="weighting",
+    what="p_i ~ ReLU(n_i - a d_i + b)",
+    paper="FedDisco: Ye et al., ICML 2023",
+    year=2023,
+)
 class Disco(Weighting):
     Params: ClassVar[type[Params]] = DiscoParams
     asks: ClassVar[tuple[str, ...]] = ("discrepancy",)
 
-    def ask_arguments(self, name: str) -> dict[str, Any]:
+    def __init__(self, params: Any) -> None:
+        super().__init__(params)
+        # The clients' joint class distribution is known only from a secure sum over all of them.
+        vars(self)["sums"] = ("class_counts",) if params.target == GLOBAL else ()
+
+    def ask_arguments(self, name: str, sums: Sums) -> dict[str, Any]:
         if self.params.target == GLOBAL:
-            return {"metric": self.params.metric, "target": GLOBAL}  # the membership fills it in by a secure sum
+            totals = sums["class_counts"]
+            return {"metric": self.params.metric, "target": (totals / totals.sum()).tolist()}
         target = target_distribution(self.params.target)
         return {"metric": self.params.metric, "target": None if target is None else target.tolist()}
 
-    def weights(self, cohort: Cohort, sent: Vector, server: ServerSide, round: int) -> tuple[Weights, Metrics]:
+    def weights(self, cohort: Cohort, state: State, server: ServerResources) -> Weighed:
         gaps = answered_discrepancies(cohort, cohort.ids)
         weights = self._share_of_all(cohort) if self.params.scope == "all" else self._weigh(cohort.sizes, gaps)
-        return weights, {"disco/effective_clients": effective_clients(weights), "disco/discrepancy": gaps.tolist()}
+        metrics = {"disco/effective_clients": effective_clients(weights), "disco/discrepancy": gaps.tolist()}
+        return weights, state, metrics
 
     def _weigh(self, sizes: ArrayLike, gaps: Weights) -> Weights:
         options = self.params

@@ -13,10 +13,11 @@ import torch
 from pydantic import Field
 
 from fl_config.params import Params
-from fl_protocol.types import Vector
+from fl_config.parts import part
+from fl_protocol.types import State
 from fl_strategies.round.cohort import Cohort
-from fl_strategies.round.resources import ServerSide
-from fl_strategies.weighting.base import Metrics, Weighting, Weights
+from fl_strategies.round.resources import ServerResources
+from fl_strategies.weighting.base import Weighed, Weighting
 from fl_strategies.weighting.ssa.views import client_views, mean_cosines, over_cohort, usable_clients
 
 
@@ -27,15 +28,16 @@ class SimilarityParams(Params):
     )
 
 
+@part("similarity", slot="weighting", what="p_i ~ mean cosine between two views", paper="FedSSA, appendix D", year=2024)
 class Similarity(Weighting):
     Params: ClassVar[type[Params]] = SimilarityParams
     needs_target: ClassVar[bool] = True
 
-    def weights(self, cohort: Cohort, sent: Vector, server: ServerSide, round: int) -> tuple[Weights, Metrics]:
-        views = client_views("similarity", cohort, sent, server, self.params.max_samples)
+    def weights(self, cohort: Cohort, state: State, server: ServerResources) -> Weighed:
+        views = client_views("similarity", cohort, server, self.params.max_samples)
         logits = views.bank(*range(self.params.n_view_banks))
         usable = usable_clients(logits, "similarity", cohort)
         if not usable.any():
-            return cohort.share, {}
+            return cohort.share, state, {}
         cosine = over_cohort(mean_cosines(logits[:, torch.from_numpy(usable)]), usable)
-        return cosine / cosine.sum(), {"similarity/cosine": cosine.tolist()}
+        return cosine / cosine.sum(), state, {"similarity/cosine": cosine.tolist()}

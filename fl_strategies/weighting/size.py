@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from fl_protocol.types import Vector
+from fl_config.parts import part
+from fl_protocol.types import State
 from fl_strategies.round.cohort import Cohort
-from fl_strategies.round.resources import ServerSide
-from fl_strategies.weighting.base import Metrics, Weighting, Weights
+from fl_strategies.round.resources import ServerResources
+from fl_strategies.weighting.base import Weighed, Weighting
 
 
+@part("size", slot="weighting", what="p_i = n_i / sum n", paper="McMahan et al., AISTATS 2017", year=2017)
 class Size(Weighting):
-    def weights(self, cohort: Cohort, sent: Vector, server: ServerSide, round: int) -> tuple[Weights, Metrics]:
-        return cohort.share, {}
+    def weights(self, cohort: Cohort, state: State, server: ServerResources) -> Weighed:
+        return cohort.share, state, {}

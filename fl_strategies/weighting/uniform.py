@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from fl_protocol.types import Vector
+from fl_config.parts import part
+from fl_protocol.types import State
 from fl_strategies.round.cohort import Cohort
-from fl_strategies.round.resources import ServerSide
-from fl_strategies.weighting.base import Metrics, Weighting, Weights
+from fl_strategies.round.resources import ServerResources
+from fl_strategies.weighting.base import Weighed, Weighting
 
 
+@part("uniform", slot="weighting", what="p_i = 1 / m", year=2017)
 class Uniform(Weighting):
-    def weights(self, cohort: Cohort, sent: Vector, server: ServerSide, round: int) -> tuple[Weights, Metrics]:
-        return np.full(len(cohort.ids), 1.0 / len(cohort.ids)), {}
+    def weights(self, cohort: Cohort, state: State, server: ServerResources) -> Weighed:
+        return np.full(len(cohort.ids), 1.0 / len(cohort.ids)), state, {}

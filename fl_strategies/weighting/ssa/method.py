@@ -23,11 +23,12 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from fl_config.params import Params
+from fl_config.parts import part
 from fl_config.seeds import derive
-from fl_protocol.types import State, Vector
+from fl_protocol.types import State
 from fl_strategies.round.cohort import Cohort
-from fl_strategies.round.resources import ServerSide
-from fl_strategies.weighting.base import Metrics, Weighting, Weights
+from fl_strategies.round.resources import ServerResources
+from fl_strategies.weighting.base import Sums, Weighed, Weighting, Weights
 from fl_strategies.weighting.disco import answered_discrepancies, disco_weights
 from fl_strategies.weighting.remembered import population_rows, recall
 from fl_strategies.weighting.ssa.evidence import Evidence, gather
@@ -46,7 +47,7 @@ from fl_strategies.weighting.ssa.views import client_views
 
 __all__ = ["Ssa", "SsaParams", "SsaTerms", "learn_weights", "predict_samples", "ssa_loss", "ssa_terms"]
 
-WEIGHT_SUM, EVIDENCE, LAST = "ssa/weight_sum", "ssa/evidence", "ssa/last"
+WEIGHT_SUM, EVIDENCE, LAST = "weight_sum", "evidence", "last"
 
 log = logging.getLogger("fedloom")
 
@@ -90,6 +91,13 @@ class SsaParams(Params):
     )
 
 
+@part(
+    "ssa",
+    slot="weighting",
+    what="weights learned on the server's unlabelled target data",
+    paper="FedSSA: Customizing Global Model for Arbitrary Target Distributions",
+    year=2024,
+)
 class Ssa(Weighting):
     Params: ClassVar[type[Params]] = SsaParams
     needs_target: ClassVar[bool] = True
@@ -99,12 +107,16 @@ class Ssa(Weighting):
         # Both depend on a parameter, so they are this instance's own and not the class's.
         vars(self)["asks"] = ("discrepancy",) if params.init == "disco" else ()
         vars(self)["needs_target"] = params.mode != "sample_wise"
+        vars(self)["needs_horizon"] = params.mode in ("post_hoc", "sample_wise")
 
-    def weights(self, cohort: Cohort, sent: Vector, server: ServerSide, round: int) -> tuple[Weights, Metrics]:
+    def ask_arguments(self, name: str, sums: Sums) -> dict[str, Any]:
+        return {"metric": "kl", "target": None}
+
+    def weights(self, cohort: Cohort, state: State, server: ServerResources) -> Weighed:
         """The weights of the model that goes out to the clients."""
         if self.params.mode == "every_round":
-            return self.customised(cohort, sent, server, round)
-        return cohort.share, {}
+            return self.customised(cohort, state, server)
+        return cohort.share, state, {}
 
     def decides(self, round: int) -> bool:
         """Only the paper's mode sends the learned model out; otherwise the base's own weights do."""
@@ -119,29 +131,29 @@ class Ssa(Weighting):
     def keeps_models(self, round: int, last_round: int) -> bool:
         return bool(self.params.mode == "sample_wise" and round == last_round)
 
-    def customised(self, cohort: Cohort, sent: Vector, server: ServerSide, round: int) -> tuple[Weights, Metrics]:
+    def customised(self, cohort: Cohort, state: State, server: ServerResources) -> Weighed:
         """The learned weights of the target's own model; the size weights during the warm-up."""
-        if self.params.mode != "post_hoc" and round <= self.params.warmup_rounds:
-            return cohort.share, {}
+        if self.params.mode != "post_hoc" and cohort.round <= self.params.warmup_rounds:
+            return cohort.share, state, {}
         if len(cohort.ids) == 1:
-            return np.ones(1), {"ssa/weights": [1.0]}
-        evidence = gather(client_views("FedSSA", cohort, sent, server, self.params.max_samples), self.params)
+            return np.ones(1), state, {"ssa/weights": [1.0]}
+        evidence = gather(client_views("FedSSA", cohort, server, self.params.max_samples), self.params)
         if evidence is None:
-            log.warning("FedSSA finds no client with finite outputs in round %d: weighting by size.", round)
-            return cohort.share, {}
-        return self.weigh(evidence, cohort, server, round)
+            log.warning("FedSSA finds no client with finite outputs in round %d: weighting by size.", cohort.round)
+            return cohort.share, state, {}
+        return self.weigh(evidence, cohort, state, server)
 
-    def weigh(self, evidence: Evidence, cohort: Cohort, server: ServerSide, round: int) -> tuple[Weights, Metrics]:
+    def weigh(self, evidence: Evidence, cohort: Cohort, state: State, server: ServerResources) -> Weighed:
         """The weights that these logits of the cohort's models lead to, averaged over rounds where that is on."""
-        learned, metrics = self._learn(evidence, cohort, server, round)
-        weights = self._averaged(learned, cohort, server.state)
-        return weights, {**metrics, **evidence.metrics(), "ssa/weights": weights.tolist()}
+        learned, state, metrics = self._learn(evidence, cohort, state, server)
+        weights, state = self._averaged(learned, cohort, state)
+        return weights, state, {**metrics, **evidence.metrics(), "ssa/weights": weights.tolist()}
 
-    def _learn(self, evidence: Evidence, cohort: Cohort, server: ServerSide, round: int) -> tuple[Weights, Metrics]:
+    def _learn(self, evidence: Evidence, cohort: Cohort, state: State, server: ServerResources) -> Weighed:
         options = self.params
         started = time.perf_counter()
         asked = evidence.seconds
-        samples, seed = evidence.samples, derive(server.seed, "ssa-learn", round)
+        samples, seed = evidence.samples, derive(server.seed, "ssa-learn", cohort.round)
         descent = Descent(
             options.lambda_var,
             options.lambda_we,
@@ -151,17 +163,17 @@ class Ssa(Weighting):
             options.weight_decay,
             options.var_unbiased,
         )
-        learner = WeightLearner(descent, self._start(cohort, server.state, evidence.usable))
+        learner = WeightLearner(descent, self._start(cohort, state, evidence.usable))
         for epoch in range(epochs_needed(options.epochs, samples, options.batch, options.steps_min)):
             learner.epoch(evidence.bank(epoch), sample_order(seed, epoch, samples), options.batch)
         seconds = time.perf_counter() - started - (evidence.seconds - asked)
         parts = loss_parts(evidence.banks, learner.weights, options.var_unbiased)
         weights = evidence.over_cohort(learner.weights)
         if options.warm_start:
-            last = recall(server.state, LAST, cohort, 0.0)
+            last = recall(state, LAST, cohort, 0.0)
             last[population_rows(cohort)] = weights
-            server.state[LAST] = last
-        return weights, {**{f"ssa/{name}": value for name, value in parts.items()}, "ssa/seconds_learn": seconds}
+            state = {**state, LAST: last}
+        return weights, state, {**{f"ssa/{name}": value for name, value in parts.items()}, "ssa/seconds_learn": seconds}
 
     def _start(self, cohort: Cohort, state: State, usable: NDArray[np.bool_]) -> NDArray[np.float64]:
         """v at the first step, of the usable clients."""
@@ -185,19 +197,17 @@ class Ssa(Weighting):
             return starting_logits(prior if prior.sum() > 0 else None, clients)
         return starting_logits(None, clients)
 
-    def _averaged(self, weights: Weights, cohort: Cohort, state: State) -> Weights:
+    def _averaged(self, weights: Weights, cohort: Cohort, state: State) -> tuple[Weights, State]:
         """The running average of m w_k (1 for an equal share, so that cohorts of any size compare), on this cohort.
 
         Sum and evidence decay together, so a client's first rounds count no more than their share.
         """
         decay = self.params.average
         if decay == 0:
-            return weights
+            return weights, state
         rows = population_rows(cohort)
         total, mass = recall(state, WEIGHT_SUM, cohort, 0.0), recall(state, EVIDENCE, cohort, 0.0)
         total[rows] = decay * total[rows] + (1 - decay) * weights * len(rows)
         mass[rows] = decay * mass[rows] + (1 - decay)
-        state[WEIGHT_SUM], state[EVIDENCE] = total, mass
         mean = total[rows] / mass[rows]
-        averaged: Weights = mean / mean.sum()
-        return averaged
+        return mean / mean.sum(), {**state, WEIGHT_SUM: total, EVIDENCE: mass}

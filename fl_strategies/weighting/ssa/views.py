@@ -1,7 +1,7 @@
 """What every client's model says about views of the server's unlabelled samples, for ssa, similarity and confidence.
 
 Views are drawn once for all models: memory holds the views of one chunk of samples and a single model, whose
-parameters are replaced client by client, and never a label (`ServerSide.unlabelled` sees to that).
+parameters are replaced client by client, and never a label (`ServerResources.unlabelled` sees to that).
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from fl_config.errors import ConfigError
 from fl_config.seeds import rng, torch_generator
 from fl_data import Samples
 from fl_models.flat import load_buffers
-from fl_protocol.types import Vector
 from fl_strategies.round.cohort import Cohort
-from fl_strategies.round.resources import ServerSide
+from fl_strategies.round.resources import ServerResources
 from fl_strategies.weighting.ssa.loss import COSINE_EPS
 
 FORWARD_BATCH = 250
@@ -40,8 +39,7 @@ class ClientViews:
 
     who: str
     cohort: Cohort
-    sent: Vector
-    server: ServerSide
+    server: ServerResources
     index: Tensor
     target: Samples
 
@@ -64,7 +62,7 @@ class ClientViews:
 
     @torch.no_grad()
     def _logits(self, draws: Sequence[torch.Generator | None]) -> Tensor:
-        flat = self.server.model(self.sent)
+        flat = self.server.model(self.cohort.sent)
         if self.server.buffers:  # the replies' own running statistics are not kept apart, the global model's are near
             load_buffers(flat.model, self.server.buffers)
         logits: Tensor | None = None
@@ -72,7 +70,7 @@ class ClientViews:
             x, _ = self.target.batch(self.index[rows])
             views = [(x if draw is None else self._view(x, draw)).to(self.server.device) for draw in draws]
             for k, update in enumerate(self.cohort.updates):
-                flat.load(self.sent + update)
+                flat.load(self.cohort.sent + update)
                 for v, view in enumerate(views):
                     answer = forward(flat.model, view).cpu()
                     if logits is None:
@@ -91,7 +89,7 @@ class ClientViews:
         return [slice(start, start + size) for start in range(0, len(self.index), size)]
 
 
-def client_views(who: str, cohort: Cohort, sent: Vector, server: ServerSide, max_samples: int) -> ClientViews:
+def client_views(who: str, cohort: Cohort, server: ServerResources, max_samples: int) -> ClientViews:
     """Ready to ask; a target larger than `max_samples` (0: no limit) is represented by a subset drawn each round."""
     target = server.unlabelled(who)
     count = len(target)
@@ -101,7 +99,7 @@ def client_views(who: str, cohort: Cohort, sent: Vector, server: ServerSide, max
     if 0 < max_samples < count:
         index = np.sort(rng(server.seed, "ssa-subset", cohort.round).choice(count, max_samples, replace=False))
     place = torch.from_numpy(index).to(target.x.device)
-    return ClientViews(who, cohort, sent, server, place, target)
+    return ClientViews(who, cohort, server, place, target)
 
 
 def forward(model: Predict, x: Tensor) -> Tensor:

@@ -1,0 +1,169 @@
+"""How a dataclass becomes the content of a Flower message and comes back, for every message and reply alike.
+
+Each field says by its type where it travels: an ArrayRecord as the record of its name, a dict of them as records with the field's name
+before a colon, `LocalSettings` as plain keys of the configuration (so that Flower's own strategies can set them), `round` as Flower's
+`server-round`, and all other fields together as one JSON text, checked when it is read.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import typing
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from flwr.app import ArrayRecord, ConfigRecord, RecordDict
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic_core import to_json
+
+from fl_config.errors import ConfigError, nearest
+from fl_protocol.settings import LocalSettings
+
+log = logging.getLogger("fedloom")
+VERSION = 2  # of the messages; both sides must speak the same
+CONFIG, ORDER, ROUND = "config", "fedloom", "server-round"
+Kind = TypeVar("Kind")
+_told: set[str] = set()  # keys that nothing reads, each told once
+
+
+@dataclasses.dataclass(frozen=True)
+class _Plan:
+    """Where the fields of one dataclass travel."""
+
+    records: tuple[str, ...]
+    groups: tuple[str, ...]
+    settings: tuple[str, ...]
+    numbered: bool  # has a round
+    body: type[BaseModel]
+
+
+_plans: dict[type, _Plan] = {}
+
+
+def _plan(kind: type) -> _Plan:
+    if kind not in _plans:
+        _plans[kind] = _made_plan(kind)
+    return _plans[kind]
+
+
+def _made_plan(kind: type) -> _Plan:
+    hints = typing.get_type_hints(kind)
+    records, groups, settings, body = [], [], [], {}
+    for one in dataclasses.fields(kind):
+        hint = hints[one.name]
+        if hint is ArrayRecord:
+            records.append(one.name)
+        elif hint == dict[str, ArrayRecord]:
+            groups.append(one.name)
+        elif hint is LocalSettings:
+            settings.append(one.name)
+        elif one.name != "round":
+            default: Any = ... if one.default is dataclasses.MISSING else one.default
+            if one.default_factory is not dataclasses.MISSING:
+                default = one.default_factory()
+            body[one.name] = (hint, default)
+    fields: dict[str, Any] = {"version": (int, ...), "kind": (str, ...), **body}
+    made = create_model(kind.__name__, __config__=ConfigDict(extra="forbid"), **fields)
+    return _Plan(tuple(records), tuple(groups), tuple(settings), "round" in hints, made)
+
+
+def pack(message: Any) -> RecordDict:
+    """The content of a message or reply."""
+    plan = _plan(type(message))
+    order = {name: getattr(message, name) for name in plan.body.model_fields if name not in ("version", "kind")}
+    config: dict[str, Any] = {}
+    for name in plan.settings:
+        config |= as_keys(getattr(message, name))
+    if plan.numbered:
+        config[ROUND] = message.round
+    config[ORDER] = to_json({"version": VERSION, "kind": type(message).__name__, **order}).decode()
+    content: dict[str, Any] = {name: record for name in plan.records if len(record := getattr(message, name))}
+    for name in plan.groups:
+        content |= {f"{name}:{key}": record for key, record in getattr(message, name).items()}
+    return RecordDict({**content, CONFIG: ConfigRecord(config)})
+
+
+def unpack(kind: type[Kind], content: RecordDict, defaults: LocalSettings | None = None) -> Kind:
+    """The message of this kind; without our order (a foreign strategy sent it) every field has its default.
+
+    `defaults` are the client's own settings, which those of the message override.
+    """
+    plan, config = _plan(kind), configuration(content)
+    values: dict[str, Any] = {}
+    if ORDER in config:
+        try:
+            body = plan.body.model_validate_json(str(config[ORDER]))
+        except ValidationError as error:
+            raise ConfigError(_sentence(error, kind.__name__)) from None
+        values = {name: getattr(body, name) for name in plan.body.model_fields if name not in ("version", "kind")}
+    for name in plan.records:
+        record = content.get(name)
+        values[name] = record if isinstance(record, ArrayRecord) else ArrayRecord()
+    for name in plan.groups:
+        found = {key: record for key, record in content.array_records.items() if key.startswith(f"{name}:")}
+        values[name] = {key.removeprefix(f"{name}:"): record for key, record in found.items()}
+    for name in plan.settings:
+        values[name] = overridden(defaults or LocalSettings(), config)
+        tell_unread(config, "The message's configuration")
+    if plan.numbered:
+        values["round"] = int(config.get(ROUND, 1))
+    return kind(**values)
+
+
+def _sentence(error: ValidationError, kind: str) -> str:
+    """The first thing that is wrong with a message."""
+    problem = error.errors()[0]
+    key = ".".join(map(str, problem["loc"]))
+    if problem["type"] == "extra_forbidden":
+        return f"A message of the kind {kind!r} has the key {key!r}, which this version of FedLoom does not know."
+    if problem["type"] == "missing":
+        return f"A message of the kind {kind!r} lacks the key {key!r}."
+    return f"A message of the kind {kind!r} has a wrong {key!r}: {problem['msg']}."
+
+
+def kind_of(content: RecordDict) -> str:
+    """The kind that our order names, checked for its version; empty where there is no order of ours."""
+    config = configuration(content)
+    if ORDER not in config:
+        return ""
+    head = _Head.model_validate_json(str(config[ORDER]))
+    if head.version != VERSION:
+        raise ConfigError(
+            f"The server speaks version {head.version} of the protocol, this client version {VERSION}: install the same "
+            "FedLoom on both."
+        )
+    return head.kind
+
+
+class _Head(BaseModel):
+    version: int = 1
+    kind: str = ""
+
+
+def configuration(content: RecordDict) -> dict[str, Any]:
+    record = content.get(CONFIG)
+    return dict(record) if isinstance(record, ConfigRecord) else {}
+
+
+# Settings as plain keys
+
+
+def as_keys(settings: LocalSettings) -> dict[str, Any]:
+    return {name.replace("_", "-"): value for name, value in vars(settings).items()}
+
+
+def overridden(defaults: LocalSettings, config: Mapping[str, Any]) -> LocalSettings:
+    """Settings with those that the configuration names replaced."""
+    known = {name: config[key] for name in vars(defaults) if (key := name.replace("_", "-")) in config}
+    if "lr" in known:
+        known.setdefault("initial_lr", known["lr"])
+    return dataclasses.replace(defaults, **known)
+
+
+def tell_unread(config: Mapping[str, Any], what: str) -> None:
+    """Say once which keys of a configuration nothing reads; a misspelt one would otherwise be ignored."""
+    keys = set(as_keys(LocalSettings()))
+    for key in sorted(config.keys() - keys - {ORDER, ROUND} - _told):
+        _told.add(key)
+        log.warning("%s has the key %r, which nothing here reads%s", what, key, nearest(key, keys))

@@ -1,0 +1,112 @@
+"""What the server says to a client: one dataclass per message. `codec` packs and unpacks them; nobody else knows the keys.
+
+    Introduce   who are you, how many examples have you, and the numbers that the recipe asks for   (before round 1)
+    MaskedSum   your part of a sum of which the server learns the total only                        (before round 1)
+    Probe       train the initial model that you build yourself; only the head's update is wanted    (before round 1)
+    Train       train from these arrays                                                            (every round)
+    Evaluate    how good is this model on your held-out data                                       (where clients are scored)
+
+Everything that a client must know of the method arrives in them; from its own host it takes its data, its device and its memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from flwr.app import ArrayRecord, RecordDict
+from pydantic import BaseModel
+
+from fl_config.errors import ConfigError
+from fl_protocol.codec import ORDER, configuration, kind_of, unpack
+from fl_protocol.settings import LocalSettings
+
+FEWEST = 3  # clients in a secure sum; with two, each would know the other's numbers from the sum
+Named = tuple[str, dict[str, Any]]  # a part by name, and its parameters or arguments
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a client is built with, before it can do anything."""
+
+    run: str = ""  # the key of the run, by which a host files what it remembers; the same after a resume
+    projection: int = 0  # width of the projection head that the method asks for; 0 is none
+    held_out: float = 0.0  # share of the client's training data that is kept for scoring
+
+
+@dataclass
+class Introduce:
+    setup: Setup = field(default_factory=Setup)
+    asks: dict[str, dict[str, Any]] = field(default_factory=dict)  # numbers by name, with the arguments to compute them
+
+
+@dataclass
+class MaskedSum:
+    of: str  # the name of the vector to be summed
+    session: str  # of this sum; other sessions, other masks
+    keys: list[str] = field(
+        default_factory=list
+    )  # everybody's public keys; none at first, when the client sends its own
+    setup: Setup = field(default_factory=Setup)
+
+
+@dataclass
+class Probe:
+    settings: LocalSettings
+    setup: Setup = field(default_factory=Setup)
+    round: int = 0
+
+
+@dataclass
+class Train:
+    arrays: ArrayRecord
+    settings: LocalSettings
+    round: int = 1
+    setup: Setup = field(default_factory=Setup)
+    objectives: list[Named] = field(default_factory=list)
+    optimizer: Named = ("sgd", {})
+    topology: Named = ("shared", {})
+    extra: ArrayRecord = field(default_factory=ArrayRecord)  # the server's vectors for the method
+    groups: dict[str, ArrayRecord] = field(default_factory=dict)  # what the topology sends beside the model
+    scalars: dict[str, float] = field(default_factory=dict)  # the server's numbers for this client
+    report: list[str] = field(default_factory=list)  # numbers to send with the reply
+    acked_round: int = 0  # the client's last round that the server used: what it remembers of that one counts
+    saved_round: int = 0  # the one in the server's last checkpoint, which must not be forgotten yet
+
+
+@dataclass
+class Evaluate:
+    arrays: ArrayRecord
+    settings: LocalSettings
+    round: int = 1
+    setup: Setup = field(default_factory=Setup)
+    topology: Named = ("shared", {})
+    acked_round: int = 0
+    personal_epochs: int = 0  # of fine-tuning before the score
+
+
+MESSAGES: dict[str, type[Any]] = {kind.__name__: kind for kind in (Introduce, MaskedSum, Probe, Train, Evaluate)}
+FOREIGN = {
+    "query": Introduce,
+    "train": Train,
+    "evaluate": Evaluate,
+}  # what a message without our order means, by Flower's type
+
+
+def read_message(content: RecordDict, flower_type: str, defaults: LocalSettings) -> Any:
+    """The message in this content. `flower_type` is query, train or evaluate; `defaults` are the client's own settings."""
+    name = kind_of(content)
+    if name and name not in MESSAGES:
+        raise ConfigError(f"The server sent a message of the kind {name!r}, which this client does not know.")
+    return unpack(MESSAGES[name] if name else FOREIGN[flower_type], content, defaults)
+
+
+def setup_in(content: RecordDict) -> Setup | None:
+    """What a message says of the client that it is for, which must be known before that client is built; None if it says nothing."""
+    kind_of(content)  # refuses another version
+    order = configuration(content).get(ORDER)
+    return None if order is None else _WithSetup.model_validate_json(str(order)).setup
+
+
+class _WithSetup(BaseModel):
+    setup: Setup = Setup()

@@ -1,0 +1,55 @@
+"""How a strategy goes about its rounds, in sections; every field may also be given to a strategy's class by name."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fl_config.errors import ConfigError
+from fl_strategies.round.records import Observer
+from fl_strategies.round.state import RunState
+
+Save = Callable[[RunState], bool]
+
+
+@dataclass(frozen=True)
+class Participation:
+    """Who takes part, and how long the server waits for them."""
+
+    fraction_train: float = 1.0  # share of the clients in a round
+    sampler: str = "fixed"  # or "bernoulli"
+    over_sample: float = 0.0  # share of clients asked beyond the cohort; the first replies win
+    min_clients: int = 1  # how many to wait for before round 1, for at most `wait` seconds
+    min_replies: int = 1  # fewest usable replies that a round needs; with fewer the model stays as it is
+    max_update_norm: float = 0.0  # a client's update of a larger norm is scaled down to it; 0 is no limit
+    round_timeout: float = 3600.0
+    wait: float = 60.0
+    expects: Mapping[str, Any] = field(default_factory=dict)  # what clients must say of themselves, such as num_classes
+
+    def __post_init__(self) -> None:
+        if not 0 < self.fraction_train <= 1:
+            raise ConfigError(f"fraction_train is a share above 0 and up to 1, but {self.fraction_train} was given.")
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What happens when."""
+
+    seed: int = 0
+    lr_decay: float = 1.0  # the clients' learning rate is multiplied by this after each round
+    eval_every: int = 1
+    personal_epochs: int = 0  # of fine-tuning before clients are scored; above 0 they are scored with every strategy
+    held_out: float = 0.0  # share of a client's training data that is kept for scoring
+    num_rounds: int = 0  # planned rounds; `start` knows them, one of Flower's wrappers around the strategy does not say
+
+
+@dataclass
+class Hooks:
+    """Who is told about a run, and who can stop and save it."""
+
+    observers: Sequence[Observer] = ()
+    save: Save | None = None  # called after rounds with everything needed to go on; says whether it wrote it
+    state: RunState | None = None  # such a state to go on from
+    stop: threading.Event = field(default_factory=threading.Event)

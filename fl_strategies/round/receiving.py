@@ -1,0 +1,105 @@
+"""The replies of one round: read and checked as they come, with only their updates kept, so that no message outlives its turn."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from flwr.app import Message
+
+from fl_protocol.layout import Layout
+from fl_protocol.replies import BadReply, ClientReply, check_round, read_reply
+from fl_protocol.types import Arrays, ClientId, Vector, client_order
+from fl_strategies.round.cohort import Cohort, norm
+from fl_strategies.round.membership import Membership
+from fl_strategies.round.rows import Rows
+
+log = logging.getLogger("fedloom")
+UPDATES = "updates"
+
+
+@dataclass
+class Round:
+    """What was sent in a round, and what came of it."""
+
+    number: int
+    sent: dict[int, ClientId] = field(default_factory=dict)  # who was asked, by node
+    enough: int = 0  # replies that end the round
+    usable: list[ClientReply] = field(default_factory=list)
+    refused: dict[ClientId, str] = field(default_factory=dict)
+    clipped: list[ClientId] = field(default_factory=list)
+    rows: dict[str, Rows] = field(default_factory=dict)  # updates and extra vectors, one row per reply
+
+    def receive(
+        self,
+        replies: Iterable[Message],
+        layout: Layout,
+        omega: Vector,
+        model: Arrays,
+        uploads: tuple[str, ...],
+        groups: Mapping[ClientId, Mapping[str, Layout]],
+        max_update_norm: float,
+        timeout: float,
+    ) -> None:
+        """Read the replies to `model`, whose parameters are `omega`; who fails a check is refused with a reason."""
+        self.rows = {name: Rows(layout.dim) for name in (UPDATES, *uploads)}
+        missing, trained = dict(self.sent), 0
+        for message in replies:
+            trained += not message.has_error()
+            client = missing.pop(message.metadata.src_node_id, None)
+            if client is None:
+                log.warning(
+                    "round %d: a reply from node %d, which was not asked or has answered",
+                    self.number,
+                    message.metadata.src_node_id,
+                )
+                continue
+            try:
+                check_round(message, self.number)
+                reply = read_reply(message, client, layout, uploads, model, groups[client])
+            except BadReply as problem:
+                self.refused[client] = str(problem)
+                continue
+            if max_update_norm and limit_update(reply, omega, max_update_norm):
+                self.clipped.append(client)
+            for name, row in {UPDATES: reply.vector - omega, **reply.extras}.items():
+                self.rows[name].add(row)
+            reply.place, reply.vector, reply.extras = len(self.usable), omega[:0], {}
+            self.usable.append(reply)
+        slow = "enough others were faster" if trained >= self.enough else f"no reply within {timeout:g} s"
+        self.refused |= dict.fromkeys(missing.values(), slow)
+        self.usable.sort(key=lambda reply: client_order(reply.client))
+
+    @property
+    def dropped(self) -> list[dict[str, object]]:
+        return [{"id": client, "reason": self.refused[client]} for client in sorted(self.refused, key=client_order)]
+
+    def cohort(self, members: Membership, omega: Vector) -> Cohort:
+        """The usable replies as the parts see them. The rows are handed over."""
+        usable, order = self.usable, [reply.place for reply in self.usable]
+        rows = {name: rows.arranged(order) for name, rows in self.rows.items()}
+        self.rows = {}
+        common = set.intersection(*(set(reply.metrics) for reply in usable))
+        return Cohort(
+            round=self.number,
+            ids=[reply.client for reply in usable],
+            sizes=np.array([reply.size for reply in usable], dtype=np.float64),
+            updates=rows.pop(UPDATES),
+            population=members.population,
+            sent=omega,
+            extras=rows,
+            metrics={name: np.array([reply.metrics[name] for reply in usable]) for name in sorted(common)},
+            answers=members.answers,
+        )
+
+
+def limit_update(reply: ClientReply, omega: Vector, largest: float) -> bool:
+    """Scale theta_i - omega down to the norm `largest`; says whether it was longer. What comes beside the model stays as it is."""
+    update = reply.vector.astype(np.float64) - omega
+    length = norm(update)
+    if length <= largest:
+        return False
+    reply.vector = (omega + update * (largest / length)).astype(np.float32)
+    return True
