@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from fl_config.errors import ConfigError, nearest
 from fl_protocol.layout import Layout
 from fl_protocol.types import Arrays
-from fl_strategies.round.buffers import average_buffers
 from fl_strategies.round.cohort import weighted_sum
+from fl_strategies.server_update.average import average_buffers
 
 
 def head_arrays(named: Iterable[str], trunk_end: str, default: Sequence[str], private: Iterable[str] = ()) -> list[str]:

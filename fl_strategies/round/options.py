@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from fl_config.errors import ConfigError
+from fl_config.errors import ConfigError, nearest
 from fl_strategies.round.records import Observer
 from fl_strategies.round.state import RunState
 
@@ -53,3 +53,24 @@ class Hooks:
     save: Save | None = None  # called after rounds with everything needed to go on; says whether it wrote it
     state: RunState | None = None  # such a state to go on from
     stop: threading.Event = field(default_factory=threading.Event)
+
+
+SECTIONS: dict[str, type[Any]] = {"participation": Participation, "schedule": Schedule, "hooks": Hooks}
+KEYWORDS: dict[str, Any] = {
+    **{"parts": None, "local": None, "server": None},
+    **dict.fromkeys(SECTIONS),
+    **{one.name: one.default for section in SECTIONS.values() for one in fields(section)},
+}
+
+
+def sections_of(given: dict[str, Any]) -> dict[str, Any]:
+    """The sections, each as given or made of the fields that were given by name."""
+    left, made = dict(given), {}
+    for name, kind in SECTIONS.items():
+        section = left.pop(name, None) or kind()
+        own = {one.name: left.pop(one.name) for one in fields(kind) if one.name in left}
+        made[name] = replace(section, **own) if own else section
+    if left:
+        odd = next(iter(left))
+        raise ConfigError(f"A strategy has no argument {odd!r}{nearest(odd, KEYWORDS)}")
+    return made

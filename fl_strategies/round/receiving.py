@@ -11,8 +11,9 @@ from flwr.app import Message
 
 from fl_protocol.layout import Layout
 from fl_protocol.replies import BadReply, ClientReply, check_round, read_reply
-from fl_protocol.types import Arrays, ClientId, Vector, client_order
+from fl_protocol.types import ClientId, Vector, client_order
 from fl_strategies.round.cohort import Cohort, norm
+from fl_strategies.round.global_model import GlobalModel
 from fl_strategies.round.membership import Membership
 from fl_strategies.round.rows import Rows
 
@@ -35,15 +36,14 @@ class Round:
     def receive(
         self,
         replies: Iterable[Message],
-        layout: Layout,
-        omega: Vector,
-        model: Arrays,
+        model: GlobalModel,
         uploads: tuple[str, ...],
         groups: Mapping[ClientId, Mapping[str, Layout]],
         max_update_norm: float,
         timeout: float,
     ) -> None:
-        """Read the replies to `model`, whose parameters are `omega`; who fails a check is refused with a reason."""
+        """Read the replies to `model`; who fails a check is refused with a reason."""
+        layout, omega, sent = model.layout, model.state.omega, model.model()
         self.rows = {name: Rows(layout.dim) for name in (UPDATES, *uploads)}
         missing, trained = dict(self.sent), 0
         for message in replies:
@@ -58,7 +58,7 @@ class Round:
                 continue
             try:
                 check_round(message, self.number)
-                reply = read_reply(message, client, layout, uploads, model, groups[client])
+                reply = read_reply(message, client, layout, uploads, sent, groups[client])
             except BadReply as problem:
                 self.refused[client] = str(problem)
                 continue

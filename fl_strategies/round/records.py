@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 Record = dict[str, Any]
@@ -26,17 +27,35 @@ class Observer:
         """A client whose reply was not used."""
 
 
-class Timed:
-    """Adds the time spent inside to one phase of a round's record."""
+class Journal:
+    """The record of the round that is going on, and the observers that are told of it."""
 
-    def __init__(self, seconds: dict[str, float], phase: str) -> None:
-        self.seconds, self.phase = seconds, phase
+    def __init__(self, observers: Sequence[Observer]) -> None:
+        self.observers = observers
+        self.record: Record = {}
 
-    def __enter__(self) -> None:
-        self.start = time.perf_counter()
+    def begin(self, round: int) -> None:
+        self.record = {"round": round, "seconds": {}} if round else {"round": 0}
 
-    def __exit__(self, *_: object) -> None:
-        self.seconds[self.phase] = self.seconds.get(self.phase, 0.0) + time.perf_counter() - self.start
+    def note(self, numbers: Mapping[str, Any]) -> None:
+        self.record |= numbers
+
+    def count(self, key: str, amount: int) -> None:
+        self.record[key] = self.record.get(key, 0) + amount
+
+    def tell(self, event: str, *details: Any) -> None:
+        for observer in self.observers:
+            getattr(observer, event)(*details)
+
+    @contextlib.contextmanager
+    def timed(self, phase: str) -> Iterator[None]:
+        """Add the time spent inside to one phase of the round."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            seconds = self.record.setdefault("seconds", {})
+            seconds[phase] = seconds.get(phase, 0.0) + time.perf_counter() - start
 
 
 def plain(value: Any) -> Any:
