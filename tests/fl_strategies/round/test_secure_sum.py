@@ -15,7 +15,7 @@ from flwr.common.serde import recorddict_to_proto
 from torch import nn
 
 from clients import LocalClient, LocalSettings
-from clients.masking import host_secret, masked, public_key
+from clients.masking import host_secret
 from fl_config.errors import ConfigError
 from fl_data import Samples
 from fl_data.discrepancy import discrepancy
@@ -23,7 +23,7 @@ from fl_strategies.checkpoint import load_checkpoint, save_checkpoint
 from fl_strategies.round.secure_sum import secure_sum
 from fl_strategies.strategy import ComposedStrategy
 from simulation.engines.inline import InlineGrid
-from tests.fl_strategies.test_strategy import CLASSES, CLIENTS, DATA, FEATURES, Records, initial
+from tests.fl_strategies.linear_federation import CLASSES, CLIENTS, DATA, FEATURES, Records, initial
 
 SHARES = [[40, 11, 3], [2, 37, 5], [13, 17, 19], [1, 1, 50], [23, 29, 31]]
 STOP = threading.Event()
@@ -109,21 +109,6 @@ def test_two_clients_are_too_few(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="3 or more clients, but 2"):
         secure_sum(grid, list(grid.get_node_ids()), 10, STOP)
     assert all("masked" not in str(reply.content) for _, _, reply in grid.seen)
-
-
-def test_a_client_masks_only_among_three_others_and_itself(tmp_path: Path) -> None:
-    secrets = [host_secret(tmp_path / f"{i}.secret") for i in range(4)]
-    assert (tmp_path / "0.secret").stat().st_mode & 0o777 == 0o600
-    assert host_secret(tmp_path / "0.secret") == secrets[0]
-    keys = [public_key(secret, "s") for secret in secrets]
-    values = np.array([1, 2, 3])
-    for wrong in (keys[:2], keys[1:], [keys[0]] * 3, [keys[0], keys[1], keys[1]]):
-        with pytest.raises(ConfigError, match="3 or more different clients"):
-            masked(values, secrets[0], "s", wrong)
-    assert public_key(secrets[0], "other") != keys[0], "a key is used for two sums"
-    first, second = masked(values, secrets[0], "s", keys), masked(values, secrets[0], "s", keys[:3])
-    known = np.frombuffer(first, "<u8") - np.frombuffer(second, "<u8")
-    assert (known > 2**40).all() and not np.array_equal(first, second)
 
 
 def test_without_a_secret_it_is_a_sentence() -> None:
