@@ -18,6 +18,7 @@ from simulation.engines.inline import InlineGrid
 CLIENTS, FEATURES, CLASSES = 5, 4, 3
 RNG = np.random.default_rng(0)
 DATA = [(RNG.normal(size=(n, FEATURES)).astype(np.float32), np.arange(n) % CLASSES) for n in (6, 9, 12, 15, 18)]
+LOCAL = LocalSettings(lr=0.2, batch_size=4)
 
 
 class Records(Observer):
@@ -66,9 +67,7 @@ def start(
     strategy: str = "fedavg", misbehave: Any = None, rounds: int = 3, **more: Any
 ) -> tuple[ComposedStrategy, Records, Any]:
     records = Records()
-    made = ComposedStrategy(
-        strategy, local=LocalSettings(lr=0.2, batch_size=4), observers=[records], min_clients=CLIENTS, **more
-    )
+    made = ComposedStrategy(strategy, local=LOCAL, observers=[records], min_clients=CLIENTS, **more)
     grid = InlineGrid(app(misbehave), CLIENTS, {})
     result = made.start(grid, initial(), rounds)
     return made, records, result
@@ -77,9 +76,6 @@ def start(
 def with_arrays(reply: Message, **changes: np.ndarray) -> None:
     for name, value in changes.items():
         reply.content[ARRAYS][name] = Array(value)  # type: ignore[index]
-
-
-LOCAL = LocalSettings(lr=0.2, batch_size=4)
 
 
 def run(grid: InlineGrid, rounds: int = 1, **more: Any) -> tuple[ComposedStrategy, Records]:
