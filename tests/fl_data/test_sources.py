@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 
 from fl_data import DataError, sources
-from fl_data.catalog import CATALOG, Entry, Expected, Source
+from fl_data.catalog import Entry, Expected, Source
 from fl_data.dataset import Decoded
 
 ENTRY = Entry("toy", "image", (1, 2, 2), 2, Expected(None, None), ())
@@ -220,12 +220,3 @@ def test_hugging_face_images_and_texts(tmp_path: Path, monkeypatch: pytest.Monke
     texts = sources.obtain(ENTRY, Source("hugging-face", "a/b", options=options), place, [])
     assert texts.x_test.tolist() == [[3, 1, 0]]
     assert texts.y_train.tolist() == [1]
-
-
-def test_every_source_of_the_catalog_can_be_tried() -> None:
-    for entry in CATALOG.values():
-        for source in entry.sources:
-            assert source.kind == "files" or source.kind in sources._FETCHERS, (entry.name, source)
-            if source.kind in ("files", "debian", "npm", "pypi", "torchvision"):
-                assert source.read, (entry.name, source)
-                assert source.folders, (entry.name, source)

@@ -1,4 +1,4 @@
-"""Fashion-MNIST as it was published: known facts, and real partitions and batches of it. Fetches if it is absent."""
+"""The catalog can be tried, and Fashion-MNIST is what was published: known facts, real partitions and batches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from fl_data import Augment, Dataset, Samples, label_counts, load, partition, skew, target_indices
+from fl_data import Augment, Dataset, Samples, label_counts, load, partition, skew, sources, target_indices
+from fl_data.catalog import CATALOG
 
 TEST_LABELS_SHA256 = "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34"
 
@@ -67,3 +68,12 @@ def test_a_real_batch_is_standardised(fashion: Dataset) -> None:
     # A view is still the same garment: closer to its source than to a shuffled one.
     own = (views[0] - x[:64]).pow(2).mean()
     assert own < (views[0] - x[:64].roll(1, 0)).pow(2).mean()
+
+
+def test_every_source_of_the_catalog_can_be_tried() -> None:
+    for entry in CATALOG.values():
+        for source in entry.sources:
+            assert source.kind == "files" or source.kind in sources._FETCHERS, (entry.name, source)
+            if source.kind in ("files", "debian", "npm", "pypi", "torchvision"):
+                assert source.read, (entry.name, source)
+                assert source.folders, (entry.name, source)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fl_config.errors import ConfigError
-from fl_data import check_partition_spec, label_counts, partition, skew
+from fl_data import check_partition_spec, label_counts, partition
 
 BALANCED = np.repeat(np.arange(10), 60)
 
@@ -92,19 +92,6 @@ def test_iid_is_iid_on_sorted_labels() -> None:
     assert counts.sum(1).tolist() == [1000] * 10
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_shards_give_whole_classes_where_they_fit(seed: int) -> None:
-    counts = label_counts(BALANCED, partition("shards:2", BALANCED, 5, 10, seed), 10)
-    assert sorted(counts[counts > 0].tolist()) == [60] * 10
-    assert (counts > 0).sum(1).tolist() == [2] * 5
-
-
-def test_shards_of_many_clients_are_equal_and_distinct() -> None:
-    counts = label_counts(BALANCED, partition("shards:3", BALANCED, 20, 10, 0), 10)
-    assert (counts > 0).sum(1).tolist() == [3] * 20
-    assert counts.sum(1).tolist() == [30] * 20
-
-
 def test_biased_is_feddiscos_niid_2() -> None:
     labels = np.repeat(np.arange(10), 600)
     counts = label_counts(labels, partition("biased:5:1", labels, 6, 10, 3), 10)
@@ -116,37 +103,11 @@ def test_biased_is_feddiscos_niid_2() -> None:
     assert (many[50:] == 10).all()
 
 
-def test_lda_is_equal_in_size_and_skewed_by_alpha() -> None:
-    labels = np.repeat(np.arange(10), 500)
-    kl = []
-    for alpha in (1000, 1, 0.1):
-        counts = label_counts(labels, partition(f"lda:{alpha}", labels, 20, 10, 0), 10)
-        assert counts.sum(1).tolist() == [250] * 20
-        kl.append(skew(counts)["mean_kl"])
-    assert kl[0] < 0.05 < kl[1] < kl[2]
-
-
-def test_mixed_has_one_alpha_a_group() -> None:
-    labels = np.repeat(np.arange(10), 800)
-    counts = label_counts(labels, partition("mixed:1000,1,0.5,0.1", labels, 40, 10, 0), 10)
-    groups = skew(counts)["kl"].reshape(4, 10).mean(1)
-    assert (np.diff(groups) > 0).all()
-    assert groups[0] < 0.1
-
-
 def test_dirichlet_shares_follow_beta() -> None:
     """Var of a symmetric Dirichlet share is (1/K)(1-1/K)/(K beta + 1)."""
     labels = np.repeat(np.arange(50), 1000)
     counts = label_counts(labels, partition("dirichlet:0.5", labels, 10, 50, 0), 50)
     assert np.var(counts / 1000) == pytest.approx(0.09 / 6, rel=0.2)
-
-
-def test_skew_by_hand() -> None:
-    figures = skew(np.array([[4, 0], [2, 2], [0, 4]]))
-    assert figures["kl"] == pytest.approx([np.log(2), 0, np.log(2)])
-    assert figures["tv"] == pytest.approx([0.5, 0, 0.5])
-    assert figures["mean_kl"] == pytest.approx(2 * np.log(2) / 3)
-    assert skew(np.array([[3, 1], [0, 0]]))["tv"].tolist() == [0, 0]
 
 
 def test_a_partition_file(tmp_path: Path) -> None:
