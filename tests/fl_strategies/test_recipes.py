@@ -71,6 +71,13 @@ def test_what_has_no_meaning_is_refused_by_name(expression: str, words: list[str
     assert all(word in str(error.value) for word in words), str(error.value)
 
 
+def test_combinations_have_one_name() -> None:
+    assert parse("fedavg+cuau") == parse("fedcuau") and parse("fedcuau").name == "fedcuau"
+    assert parse("fedavg+per+cuau").name == parse("fedcuau+per").name == "fedper+cuau"
+    assert parse("fedbabu+cuau").parts == ("babu", "cuau", "size")
+    assert parse("fedcuau+disco").weighting == "disco"
+
+
 def test_the_table_of_parts_is_whole() -> None:
     for name, part in PARTS.items():
         assert part.slot in SLOTS

@@ -192,12 +192,3 @@ def test_a_trunk_that_the_model_does_not_have_is_refused_before_anybody_trains(s
 def test_the_trunk_ends_where_it_is_told_to(start: Start) -> None:
     done = start("fedcuau", rounds=1, **{"cuau.trunk_end": "head"})
     assert state_of(done).steps[CUAU]["head-1"].size * 4 == FC_BYTES
-
-
-def test_combinations_have_one_name() -> None:
-    from fl_strategies.recipes import parse
-
-    assert parse("fedavg+cuau") == parse("fedcuau") and parse("fedcuau").name == "fedcuau"
-    assert parse("fedavg+per+cuau").name == parse("fedcuau+per").name == "fedper+cuau"
-    assert parse("fedbabu+cuau").parts == ("babu", "cuau", "size")
-    assert parse("fedcuau+disco").weighting == "disco"
