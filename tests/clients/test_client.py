@@ -14,7 +14,6 @@ from torch import nn
 
 from clients import LocalClient, LocalSettings
 from clients.client import ARRAYS, CONFIG, METHOD, METRICS, task_settings
-from fl_config.device import choose_device
 from fl_config.errors import ConfigError
 
 X = np.random.default_rng(0).normal(size=(40, 6)).astype(np.float32)
@@ -146,19 +145,6 @@ def test_a_client_that_has_lost_its_state_says_so(caplog: pytest.LogCaptureFixtu
 def test_settings_of_the_message_win() -> None:
     merged = task_settings(LocalSettings(lr=1.0, epochs=3), {"lr": 0.2, "batch-size": 0, "unknown": 1})
     assert (merged.lr, merged.initial_lr, merged.batch_size, merged.epochs) == (0.2, 0.2, 0, 3)
-
-
-def test_devices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert choose_device("auto").type == "cuda"
-    assert choose_device("cuda").type == "cuda"
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
-    assert choose_device("auto").type == "mps"
-    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
-    assert choose_device("auto").type == "cpu"
-    with pytest.raises(ConfigError, match="'cuda'"):
-        choose_device("cuda")
 
 
 def test_mixed_precision_trains_and_keeps_float32_parameters() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from fl_config.errors import ConfigError
-from fl_strategies.parts import PARTS, SLOTS
 from fl_strategies.recipes import BASES, PLUGINS, parse
 
 DESIGN_BASES = """local fedavg fedprox scaffold feddyn feddc fednova fedavgm fedadam fedyogi fedadagrad fedexp feddf afl moon feddecorr
@@ -71,10 +70,8 @@ def test_what_has_no_meaning_is_refused_by_name(expression: str, words: list[str
     assert all(word in str(error.value) for word in words), str(error.value)
 
 
-def test_the_table_of_parts_is_whole() -> None:
-    for name, part in PARTS.items():
-        assert part.slot in SLOTS
-        assert part.what, name
-        for key, info in part.params.model_fields.items():
-            assert info.description, f"{name}.{key} has no help text"
-            assert not info.is_required(), f"{name}.{key} has no default"
+def test_combinations_have_one_name() -> None:
+    assert parse("fedavg+cuau") == parse("fedcuau") and parse("fedcuau").name == "fedcuau"
+    assert parse("fedavg+per+cuau").name == parse("fedcuau+per").name == "fedper+cuau"
+    assert parse("fedbabu+cuau").parts == ("babu", "cuau", "size")
+    assert parse("fedcuau+disco").weighting == "disco"

@@ -1,4 +1,4 @@
-"""The cohort is a function of seed and round, whatever the order of connection."""
+"""Cohorts by client id: reproducible, of the right size, independent of who connected first."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from fl_strategies.sampling import sample_cohort
+from fl_strategies.sampling import sample_cohort, spare_clients
 
 
 def test_order_of_connection_does_not_matter() -> None:
@@ -34,3 +34,12 @@ def test_bernoulli_has_the_right_rate_and_is_never_empty() -> None:
     assert 9 < sum(sizes) / len(sizes) < 11
     assert len(set(sizes)) > 5
     assert all(sample_cohort(range(2), 0.01, 0, round, "bernoulli") for round in range(1, 50))
+
+
+def test_spare_clients_are_others_and_a_function_of_seed_and_round() -> None:
+    cohort = sample_cohort(range(20), 0.5, 3, 1)
+    spare = spare_clients(range(20), cohort, 0.3, 3, 1)
+    assert len(spare) == 3 and not set(spare) & set(cohort)
+    assert spare == spare_clients(reversed(range(20)), cohort, 0.3, 3, 1)
+    assert spare_clients(range(20), cohort, 0.0, 3, 1) == []
+    assert len(spare_clients(range(20), cohort, 5.0, 3, 1)) == 10

@@ -1,0 +1,199 @@
+"""The cache: verified, atomic, safe for several processes, and errors that say what to do."""
+
+from __future__ import annotations
+
+import json
+import logging
+import multiprocessing
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from fl_data import DataError, available, check_dataset_spec, fetch, load, store
+from fl_data.catalog import CATALOG, Entry, Expected, Source
+from fl_data.dataset import Decoded
+from tests.fl_data.formats.written import save
+
+
+def decoded(seed: int = 0) -> Decoded:
+    random = np.random.default_rng(seed)
+    x = random.integers(0, 256, (6, 1, 2, 2), dtype=np.uint8)
+    return Decoded(x[:4], np.array([0, 1, 0, 1]), x[4:], np.array([0, 1]), ("no", "yes"))
+
+
+@pytest.fixture
+def toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Entry:
+    """A dataset `toy` that comes from a folder `toy-raw`."""
+    sha = store.fingerprint(decoded().arrays())
+    source = Source("files", "", ("toy-raw",), lambda folder: decoded(int((folder / "seed").read_text())))
+    entry = Entry("toy", "image", (1, 2, 2), 2, Expected(4, 2, sha, balanced=True), (source,))
+    monkeypatch.setitem(CATALOG, "toy", entry)
+    monkeypatch.setattr(store, "_opened", type(store._opened)())
+    monkeypatch.delenv("FEDLOOM_RAW", raising=False)
+    (tmp_path / "raw" / "toy-raw").mkdir(parents=True)
+    (tmp_path / "raw" / "toy-raw" / "seed").write_text("0")
+    return entry
+
+
+def test_fetched_once_then_memory_mapped(toy: Entry, tmp_path: Path) -> None:
+    data = load("toy", tmp_path)
+    assert isinstance(data.x_train, np.memmap)
+    assert not data.x_train.flags.writeable
+    assert np.array_equal(data.x_train, decoded().x_train)
+    assert (data.class_names, data.num_classes, data.shape) == (("no", "yes"), 2, (1, 2, 2))
+    pixels = decoded().x_train / 255
+    assert data.mean == pytest.approx((pixels.mean(),))
+    assert data.std == pytest.approx((pixels.std(),))
+    assert load("toy", tmp_path) is data
+    row = next(row for row in available(tmp_path) if row["name"] == "toy")
+    assert row["present"]
+    assert row["size"] == "4 + 2, 1x2x2"
+    assert sorted(item.name for item in (tmp_path / "arrays").iterdir()) == ["toy", "toy.lock"]
+
+
+def test_another_checksum_is_refused(toy: Entry, tmp_path: Path) -> None:
+    (tmp_path / "raw" / "toy-raw" / "seed").write_text("1")
+    with pytest.raises(DataError, match="its checksum is"):
+        fetch("toy", tmp_path)
+    assert not (tmp_path / "arrays" / "toy").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"expected": Expected(5, 2)}, "4 train samples where toy has 5"),
+        ({"expected": Expected(4, 2), "shape": (1, 3, 2)}, r"shape \(1, 2, 2\)"),
+        ({"expected": Expected(4, 2), "classes": 1}, "do not fit 1 classes"),
+        ({"expected": Expected(4, 2), "classes": 3}, "0 to 2 samples"),
+    ],
+)
+def test_what_verification_refuses(
+    toy: Entry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, object], sentence: str
+) -> None:
+    monkeypatch.setitem(CATALOG, "toy", replace(toy, **change))  # type: ignore[arg-type]
+    with pytest.raises(DataError, match=sentence):
+        fetch("toy", tmp_path)
+
+
+def test_the_next_source_is_tried_and_all_are_listed(
+    toy: Entry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    nowhere = Source("files", "elsewhere", ("absent",), toy.sources[0].read)
+    monkeypatch.setitem(CATALOG, "toy", replace(toy, sources=(nowhere, replace(toy.sources[0], caution="Beware."))))
+    with caplog.at_level(logging.INFO, logger="fedloom"):
+        fetch("toy", tmp_path)
+    said = [record.getMessage() for record in caplog.records]
+    assert said[0].startswith("toy from files elsewhere: no folder absent")
+    assert said[1:] == ["toy from files: 4 + 2 samples.", "toy: Beware."]
+    monkeypatch.setitem(CATALOG, "toy", replace(toy, sources=(nowhere, replace(nowhere, target="again"))))
+    with pytest.raises(DataError, match=r"Tried files elsewhere: .* \| files again: .* By hand: put its files in"):
+        fetch("toy", tmp_path / "other")
+
+
+def test_a_raw_folder_of_the_users_comes_first(toy: Entry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine" / "toy-raw").mkdir(parents=True)
+    (tmp_path / "mine" / "toy-raw" / "seed").write_text("1")
+    monkeypatch.setenv("FEDLOOM_RAW", str(tmp_path / "mine"))
+    with pytest.raises(DataError, match="checksum"):
+        fetch("toy", tmp_path)
+
+
+def test_damage_is_found_and_repaired(toy: Entry, tmp_path: Path) -> None:
+    folder = fetch("toy", tmp_path)
+    array = np.load(folder / "x_train.npy")
+    np.save(folder / "x_train.npy", array ^ 1)
+    fetch("toy", tmp_path)
+    assert np.array_equal(np.load(folder / "x_train.npy"), array)
+    (folder / "y_test.npy").write_bytes(b"")
+    with pytest.raises(DataError, match=r"damaged .*fedloom data fetch toy"):
+        load("toy", tmp_path)
+    fetch("toy", tmp_path)
+    assert len(load("toy", tmp_path).y_test) == 2
+
+
+def test_absent_and_not_to_be_fetched(toy: Entry, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="run `fedloom data fetch toy` first"):
+        load("toy", tmp_path, fetch=False)
+
+
+def test_several_processes_at_once(toy: Entry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(folder: Path) -> Decoded:
+        with (tmp_path / "reads").open("a") as reads:
+            reads.write("x")
+        time.sleep(0.2)
+        return decoded()
+
+    monkeypatch.setitem(CATALOG, "toy", replace(toy, sources=(replace(toy.sources[0], read=slow),)))
+    fork = multiprocessing.get_context("fork")
+    running = [fork.Process(target=load, args=("toy", tmp_path)) for _ in range(4)]
+    for process in running:
+        process.start()
+    for process in running:
+        process.join(60)
+    assert [process.exitcode for process in running] == [0] * 4
+    assert (tmp_path / "reads").read_text() == "x"
+    assert sorted(item.name for item in (tmp_path / "arrays").iterdir()) == ["toy", "toy.lock"]
+
+
+def test_a_cache_folder_that_cannot_be_written(toy: Entry, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match="cannot be written"):
+        fetch("toy", tmp_path / "file")
+
+
+def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("FEDLOOM_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert store.cache_folder() == tmp_path / "xdg" / "fedloom"
+    monkeypatch.setenv("FEDLOOM_DATA", str(tmp_path / "given"))
+    assert store.cache_folder() == tmp_path / "given"
+    assert store.cache_folder(tmp_path) == tmp_path
+
+
+@pytest.mark.parametrize(
+    ("spec", "sentence"),
+    [
+        ("fashionmnist", "did you mean 'fashion-mnist'"),
+        ("CIFAR10", "did you mean 'cifar10'"),
+        ("qqqqqq", "known are fashion-mnist"),
+        ("npz:", "no file that exists"),
+        ("npz:/nowhere.npz", "no file that exists"),
+        ("folder:/nowhere", "no folder that exists"),
+        ("zip:/nowhere", "There is no dataset"),
+    ],
+)
+def test_wrong_dataset_specs(spec: str, sentence: str) -> None:
+    with pytest.raises(DataError, match=sentence):
+        check_dataset_spec(spec)
+
+
+def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
+    spec = save(tmp_path / "a.npz")
+    first = load(spec)
+    assert load(spec) is first
+    save(tmp_path / "a.npz", x_train=np.full((4, 3), 5.0), extra=[1])
+    assert load(spec).x_train[0, 0] == 5.0
+
+
+def test_a_folder_of_images(tmp_path: Path) -> None:
+    for name in ("cat", "dog"):
+        (tmp_path / name).mkdir()
+        for number in range(5):
+            Image.new("RGB", (4, 4), (255, 0, 51)).save(tmp_path / name / f"{number}.png")
+    data = load(f"folder:{tmp_path}")
+    assert (data.kind, data.shape, len(data.y_train), len(data.y_test)) == ("image", (3, 4, 4), 8, 2)
+    assert data.mean == pytest.approx((1.0, 0.0, 0.2))
+    assert load(f"folder:{tmp_path}") is data
+    Image.new("RGB", (4, 4)).save(tmp_path / "cat" / "9.png")
+    assert len(load(f"folder:{tmp_path}").y_train) == 9
+
+
+def test_femnist_writers_become_a_partition_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, toy: Entry) -> None:
+    with_writers = replace(decoded(), writers=[[0, 2], [1, 3]])
+    monkeypatch.setitem(CATALOG, "toy", replace(toy, sources=(replace(toy.sources[0], read=lambda _: with_writers),)))
+    folder = fetch("toy", tmp_path)
+    assert json.loads((folder / "writers.json").read_text()) == [[0, 2], [1, 3]]

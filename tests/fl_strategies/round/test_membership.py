@@ -1,0 +1,34 @@
+"""Returning and unfitting clients: whom a round waits for, and whom a run refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from fl_config.errors import ConfigError
+from simulation.engines.inline import InlineGrid
+from tests.fl_strategies.linear_federation import CLASSES, CLIENTS, app, run
+
+
+def test_a_round_waits_for_hosts_to_come_back() -> None:
+    class Emptied(InlineGrid):
+        looked = 0
+
+        def get_node_ids(self) -> Iterable[int]:
+            self.looked += 1
+            return [] if 2 < self.looked < 6 else list(self.contexts)
+
+    grid = Emptied(app(), CLIENTS, {})
+    _, records = run(grid, rounds=2, min_replies=3, round_timeout=30)
+    assert [len(line["cohort"]) for line in records.lines[1:]] == [5, 5]
+    assert grid.looked >= 6
+
+
+def test_a_client_with_other_classes_or_shapes_is_refused_by_name() -> None:
+    with pytest.raises(ConfigError, match="client 0 has the num classes 3, the server 7"):
+        run(InlineGrid(app(), CLIENTS, {}), expects={"num-classes": 7})
+    with pytest.raises(ConfigError, match=r"client 0 has the sample shape \[4\], the server \[9\]"):
+        run(InlineGrid(app(), CLIENTS, {}), expects={"sample-shape": "[9]"})
+    _, records = run(InlineGrid(app(), CLIENTS, {}), expects={"num-classes": CLASSES, "sample-shape": "[4]"})
+    assert len(records.lines[1]["cohort"]) == CLIENTS

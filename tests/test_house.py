@@ -1,0 +1,249 @@
+"""The house itself: which room may know which, how large a room may be, and where each test stands.
+
+It reads the source and imports none of it. Every table of exceptions is literal and must not be longer than needed: a
+row that is no longer true fails as well.
+"""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# A module may import from its own room and from rooms on lower floors; rooms on one floor do not know each other.
+FLOORS = {
+    "fl_config": 0,
+    "fl_data": 1,
+    "fl_models": 2,
+    "fl_tasks": 3,
+    "fl_protocol": 4,
+    "clients": 5,
+    "fl_strategies": 5,
+    "fl_runs": 6,
+    "server_app": 7,
+    "client_app": 7,
+    "simulation": 8,
+    "deploy": 8,
+    "fedloom": 9,
+    "experiments": 10,
+}
+
+AGAINST_THE_DIRECTION = {
+    # The old front door, `python -m simulation`, leads to the new one.
+    ("simulation.__main__", "fedloom.cli.main"),
+    # A method with two halves is declared in one of them.
+    ("fl_strategies.server_update.dc", "clients.objectives.dc"),
+    ("fl_strategies.server_update.dyn", "clients.objectives.dyn"),
+    ("fl_strategies.server_update.dyn", "clients.optimizers"),  # FedSpeed's parameters
+    ("fl_strategies.server_update.scaffold", "clients.objectives.scaffold"),
+    ("fl_strategies.server_update.ssg", "clients.objectives.ssg"),
+    ("fl_strategies.server_update.vra", "clients.objectives.vra"),
+    # The table of parts collects what both halves declare.
+    ("fl_strategies.parts", "clients.objectives"),
+    ("fl_strategies.parts", "clients.optimizers"),
+    # To go: names of records and keys of messages, which belong to fl_protocol.
+    ("fl_protocol.replies", "clients.client"),
+    ("fl_protocol.replies", "fl_strategies.round.cohort"),
+    ("fl_strategies.round.membership", "clients.client"),
+    ("fl_strategies.round.secure_sum", "clients.client"),
+    ("fl_strategies.strategy", "clients.client"),
+    ("fl_strategies.topologies.base", "clients.client"),
+    ("fl_strategies.topologies.cuau", "clients.client"),
+    # To go: the smallest number of clients that may be summed, and the names of private arrays.
+    ("fl_strategies.round.secure_sum", "clients.masking"),
+    ("fl_strategies.topologies.base", "clients.personal"),
+}
+
+METHODS = (
+    "clients.objectives",
+    "clients.optimizers",
+    "fl_strategies.weighting",
+    "fl_strategies.server_update",
+    "fl_strategies.clustering",
+)
+
+LARGEST, LARGE, MOST_LARGE, MOST_ENTRIES = 400, 250, 5, 15
+
+WITHOUT_A_TEST = {
+    "clients/hosting.py": "every run goes through it; tests/deploy/test_private.py tests clients on hosts of their own",
+    "fl_runs/prediction.py": "tests/simulation/test_predict.py, until that moves",
+    "fl_runs/reading.py": "tests/simulation/test_report.py, until that is divided",
+    "fl_runs/server.py": "assembles a whole run; tests/methods and tests/runs",
+    "fl_strategies/round/state.py": "fields without behaviour; tests/fl_strategies/test_checkpoint.py writes and reads them",
+    "fl_strategies/round/weave.py": "the order of a round's parts; tests/fl_strategies/test_strategy.py and tests/methods",
+    "fl_strategies/topologies/base.py": "one shared model; tests/fl_strategies/test_strategy.py",
+}
+MIRRORED = ("fl_config", "fl_data", "fl_models", "fl_tasks", "fl_protocol", "clients", "fl_strategies", "fl_runs")
+TESTS_OF_MANY = ("methods", "runs", "experiments")
+
+SHARED_NAMES = {
+    "cuau.py": "the mathematics, the topology and the published tables of FedCUAU",
+    "samples.py": "samples of a data set, and FedSSA's weights of each sample",
+    "state.py": "what a client and what a run remembers",
+    "text.py": "reading texts and a model of texts",
+}
+HALVES = {"clients": ("objectives", "topologies"), "fl_strategies": ("server_update", "topologies", "weighting")}
+
+
+@dataclass(frozen=True)
+class Import:
+    module: str  # of ours or of others; a submodule where `from package import submodule` names one
+    name: str  # what is taken from it; empty for `import module`
+    when_loaded: bool  # not inside a function, not for type checkers only
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """Every source file by its dotted name."""
+    files = [path for room in FLOORS for path in (ROOT / f"{room}.py", *sorted((ROOT / room).rglob("*.py")))]
+    return {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in files
+        if path.is_file()
+    }
+
+
+def statements(node: ast.AST, when_loaded: bool = True) -> Iterator[tuple[ast.stmt, bool]]:
+    """The import statements below a node, and whether they run when the module is loaded."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import | ast.ImportFrom):
+            yield child, when_loaded
+        later = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) or (
+            isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
+        )
+        yield from statements(child, when_loaded and not later)
+
+
+@cache
+def imports(module: str) -> list[Import]:
+    found = []
+    for statement, when_loaded in statements(ast.parse(modules()[module].read_text(encoding="utf-8"))):
+        if isinstance(statement, ast.Import):
+            found += [Import(alias.name, "", when_loaded) for alias in statement.names]
+        elif isinstance(statement, ast.ImportFrom):
+            assert statement.module and not statement.level, f"{module}, line {statement.lineno}: a relative import"
+            for alias in statement.names:
+                inner = f"{statement.module}.{alias.name}"
+                found.append(Import(inner if inner in modules() else statement.module, alias.name, when_loaded))
+    return found
+
+
+def room(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def test_the_tree_is_there() -> None:
+    """Without this, a renamed folder would make every test below true of nothing."""
+    assert {room(module) for module in modules()} == set(FLOORS)
+    assert imports("client_app") and imports("fl_strategies.strategy")
+
+
+def test_imports_go_one_way() -> None:
+    against = {
+        (module, each.module)
+        for module in modules()
+        for each in imports(module)
+        if room(each.module) in FLOORS
+        and room(each.module) != room(module)
+        and FLOORS[room(each.module)] >= FLOORS[room(module)]
+    }
+    assert against - AGAINST_THE_DIRECTION == set(), "new imports against the direction of DESIGN.md, section 3"
+    assert AGAINST_THE_DIRECTION - against == set(), "these exceptions are no longer needed: take them out of the table"
+
+
+def test_no_module_needs_itself_to_be_loaded() -> None:
+    needs = {
+        module: {each.module for each in imports(module) if each.when_loaded and each.module in modules()} - {module}
+        for module in modules()
+    }
+    try:
+        graphlib.TopologicalSorter(needs).prepare()
+    except graphlib.CycleError as error:
+        raise AssertionError(f"an import cycle: {' <- '.join(error.args[1])}") from error
+
+
+def test_methods_know_neither_flower_nor_ray() -> None:
+    wrong = [
+        (module, each.module)
+        for module in modules()
+        if any(module == method or module.startswith(f"{method}.") for method in METHODS)
+        for each in imports(module)
+        if room(each.module) in ("flwr", "ray")
+    ]
+    assert wrong == []
+
+
+def test_nothing_private_is_imported_from_elsewhere() -> None:
+    wrong = [
+        f"{module}: from {each.module} import {each.name}"
+        for module in modules()
+        for each in imports(module)
+        if room(each.module) in FLOORS and each.name.startswith("_") and not each.name.startswith("__")
+    ]
+    assert wrong == []
+
+
+def test_files_fit_on_a_few_screens() -> None:
+    lines = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8").count("\n") for path in modules().values()}
+    assert {name: count for name, count in lines.items() if count > LARGEST} == {}
+    large = {name: count for name, count in lines.items() if count > LARGE}
+    assert len(large) <= MOST_LARGE, f"{len(large)} files above {LARGE} lines: {large}"
+
+
+def test_folders_fit_on_one_screen() -> None:
+    """Not of experiments: one preset per published table, which are data."""
+    folders = {path.parent for module, path in modules().items() if room(module) != "experiments"} - {ROOT}
+    entries = {
+        str(folder.relative_to(ROOT)): sum(item.name != "__pycache__" for item in folder.iterdir())
+        for folder in folders
+    }
+    assert {name: count for name, count in entries.items() if count > MOST_ENTRIES} == {}
+
+
+def test_every_module_has_its_test() -> None:
+    missing = set()
+    for module, path in modules().items():
+        place = path.relative_to(ROOT)
+        if room(module) not in MIRRORED or path.name == "__init__.py":
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        behaves = any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) for node in tree.body)
+        if behaves and not (ROOT / "tests" / place.with_name(f"test_{place.name}")).is_file():
+            missing.add(place.as_posix())
+    assert missing - WITHOUT_A_TEST.keys() == set(), "modules without a test at the mirrored place"
+    assert WITHOUT_A_TEST.keys() - missing == set(), "these have a test, or are gone: take them out of the table"
+
+
+def test_every_test_stands_where_its_module_says() -> None:
+    lost = []
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        place = path.relative_to(ROOT / "tests")
+        tested = ".".join((*place.parts[:-1], place.stem.removeprefix("test_")))
+        known = tested in modules() or (ROOT / tested.replace(".", "/")).is_dir()
+        if not known and place.parts[0] not in TESTS_OF_MANY and path != Path(__file__).resolve():
+            lost.append(place.as_posix())
+    assert not lost, f"tests of no module; name them after one, or put them into tests/methods or tests/runs: {lost}"
+
+
+def test_two_files_share_a_name_only_as_halves_of_one_method() -> None:
+    named: dict[str, list[tuple[str, ...]]] = defaultdict(list)
+    for path in modules().values():
+        if path.stem not in ("__init__", "__main__", "base"):
+            named[path.name].append(path.relative_to(ROOT).parts)
+    twins = {
+        name
+        for name, places in named.items()
+        if len(places) > 1
+        and not (
+            sorted(parts[0] for parts in places) == sorted(HALVES)
+            and all(parts[1] in HALVES[parts[0]] for parts in places)
+        )
+    }
+    assert twins - SHARED_NAMES.keys() == set(), "two files of one name"
+    assert SHARED_NAMES.keys() - twins == set(), "these are no longer shared: take them out of the table"
