@@ -31,7 +31,7 @@ from fl_models.spec import build_model, model_spec
 from fl_protocol.types import Vector
 from fl_runs.plan import make_plan
 from fl_strategies.round.cohort import Cohort, weighted_sum
-from fl_strategies.round.resources import ServerSide
+from fl_strategies.round.resources import ServerResources
 from fl_strategies.weighting.ssa import Ssa, SsaParams
 from fl_strategies.weighting.ssa.evidence import Evidence, gather
 from fl_strategies.weighting.ssa.views import client_views
@@ -59,7 +59,7 @@ class Target:
         spec = model_spec(plan.config, data, 0)
         cpu = torch.device("cpu")
         self.classes = data.num_classes
-        self.server = ServerSide(
+        self.server = ServerResources(
             lambda: build_model(spec), seed, cpu, Samples(x, None, data, cpu), Augment("ssa", data)
         )
         self.labelled = Samples(x, y, data, cpu)

@@ -26,7 +26,7 @@ from fl_config.params import Params
 from fl_data import load
 from fl_protocol.types import Vector
 from fl_strategies.round.cohort import Cohort, Population
-from fl_strategies.round.resources import ServerSide
+from fl_strategies.round.resources import ServerResources
 from fl_strategies.weighting.base import Metrics, Weights
 from fl_strategies.weighting.size import Size
 from server_app import open_server
@@ -67,7 +67,7 @@ class Recording(Size):
         super().__init__(Params())
         self.folder = folder
 
-    def weights(self, cohort: Cohort, sent: Vector, server: ServerSide, round: int) -> tuple[Weights, Metrics]:
+    def weights(self, cohort: Cohort, sent: Vector, server: ServerResources, round: int) -> tuple[Weights, Metrics]:
         arrays = {"sent": sent, "updates": cohort.updates, "sizes": cohort.sizes}
         save_file({name: np.ascontiguousarray(value) for name, value in arrays.items()}, self._file(self.folder, round))
         return super().weights(cohort, sent, server, round)

@@ -93,7 +93,7 @@ class Server:
             plan.recipe,
             parts=config.parts,
             local=local_settings(config),
-            server=resources,
+            resources=resources,
             participation=participation(plan, dataset),
             schedule=Schedule(
                 seed=config.seed,

@@ -47,7 +47,7 @@ class ComposedStrategy(Strategy):
 
     parts           parameters of the recipe's parts by dotted key
     local           how clients train (learning rate and so on)
-    server          the server's own model and unlabelled target data, for methods that learn on it
+    resources       the server's own model and unlabelled target data, for methods that learn on it
     participation   who takes part in a round and how long the server waits (`Participation`)
     schedule        seed, decay, evaluations (`Schedule`)
     hooks           observers, checkpoints, a state to go on from (`Hooks`)
@@ -60,7 +60,7 @@ class ComposedStrategy(Strategy):
         *,
         parts: Mapping[str, Any] | None = None,
         local: LocalSettings | None = None,
-        server: ServerResources | None = None,
+        resources: ServerResources | None = None,
         **sections: Any,
     ) -> None:
         self.recipe = parse(strategy) if isinstance(strategy, str) else strategy
@@ -71,7 +71,7 @@ class ComposedStrategy(Strategy):
         self.hooks: Hooks = made["hooks"]
         who, when, state = self.participation, self.schedule, self.hooks.state
         self.topology = self.recipe.topology(self.parameters)
-        self.weave = Weave(self.recipe, self.parameters, server)
+        self.weave = Weave(self.recipe, self.parameters, resources)
         self.model = GlobalModel(self.weave, self.topology, state)
         setup = Setup(state.key if state else new_key(), self.recipe.projection, when.held_out)
         self.members = Membership(

@@ -57,7 +57,7 @@ class Hooks:
 
 SECTIONS: dict[str, type[Any]] = {"participation": Participation, "schedule": Schedule, "hooks": Hooks}
 KEYWORDS: dict[str, Any] = {
-    **{"parts": None, "local": None, "server": None},
+    **{"parts": None, "local": None, "resources": None},
     **dict.fromkeys(SECTIONS),
     **{one.name: one.default for section in SECTIONS.values() for one in fields(section)},
 }

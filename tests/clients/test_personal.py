@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-
 from clients.personal import PREFIX
+
 from tests.clients.mlp_client import FC, SHARED_HEAD, assert_same, client, other_head, received, task
 
 

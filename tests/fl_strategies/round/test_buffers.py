@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-
 from fl_strategies.round.buffers import average_buffers
 
 

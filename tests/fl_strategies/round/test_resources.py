@@ -10,13 +10,13 @@ from fl_config.errors import ConfigError
 from fl_data import Samples
 from fl_models import build
 from fl_models.flat import FlatModel
-from fl_strategies.round.resources import ServerSide
+from fl_strategies.round.resources import ServerResources
 
 CPU = torch.device("cpu")
 
 
 def test_a_model_has_the_parameters_and_buffers_that_it_is_given() -> None:
-    side = ServerSide(lambda: build("resnet20:bn", (3, 8, 8), 3, seed=1), 0, CPU)
+    side = ServerResources(lambda: build("resnet20:bn", (3, 8, 8), 3, seed=1), 0, CPU)
     vector = FlatModel(build("resnet20:bn", (3, 8, 8), 3, seed=2)).vector()
     name = "body.norm1.running_mean"
     made = side.model(vector)
@@ -30,7 +30,7 @@ def test_a_model_has_the_parameters_and_buffers_that_it_is_given() -> None:
 
 def test_a_target_must_be_there_and_have_no_labels() -> None:
     x = np.zeros((2, 3), dtype=np.float32)
-    side = ServerSide.nothing()
+    side = ServerResources.nothing()
     with pytest.raises(ConfigError, match="FedSSA learns on the server's unlabelled target data"):
         side.unlabelled("FedSSA")
     side.target = Samples(x, np.array([0, 1]))

@@ -22,7 +22,7 @@ from fl_models.flat import FlatModel
 from fl_models.model import SequentialBody
 from fl_protocol.types import Vector
 from fl_strategies.round.cohort import Cohort, Population
-from fl_strategies.round.resources import ServerSide
+from fl_strategies.round.resources import ServerResources
 from fl_strategies.server_update.base import RoundSettings
 from fl_strategies.server_update.df import Df, DfParams, batches, distil, mean_logits
 
@@ -45,8 +45,8 @@ def points(count: int = 20) -> Samples:
     return Samples(np.random.default_rng(0).normal(size=(count, 4)).astype(np.float32), None, FEATURES)
 
 
-def server(build_model: Callable[[], Model] = linear, target: Samples | None = None, seed: int = 1) -> ServerSide:
-    return ServerSide(build_model, seed, torch.device("cpu"), target=points() if target is None else target)
+def server(build_model: Callable[[], Model] = linear, target: Samples | None = None, seed: int = 1) -> ServerResources:
+    return ServerResources(build_model, seed, torch.device("cpu"), target=points() if target is None else target)
 
 
 def cohort(updates: np.ndarray) -> Cohort:
@@ -63,11 +63,11 @@ def vectors(model: Model, count: int, scale: float = 1.0) -> np.ndarray:
     return (scale * np.random.default_rng(7).normal(size=(count, size))).astype(np.float32)
 
 
-def polished(omega: Vector, updates: np.ndarray, side: ServerSide, round: int = 1, **params: Any) -> Vector:
+def polished(omega: Vector, updates: np.ndarray, side: ServerResources, round: int = 1, **params: Any) -> Vector:
     return Df(DfParams(**params)).polish(omega, cohort(updates), np.zeros_like(omega), side, settings(round))
 
 
-def divergence(side: ServerSide, student: Vector, targets: Tensor) -> float:
+def divergence(side: ServerResources, student: Vector, targets: Tensor) -> float:
     with torch.no_grad():
         logits = side.model(student).model(points().batch(slice(None))[0])
     return F.kl_div(logits.log_softmax(1), targets.log_softmax(1), log_target=True, reduction="batchmean").item()
@@ -210,7 +210,7 @@ def test_labels_and_missing_data_are_refused() -> None:
     with pytest.raises(ConfigError, match="FedDF must not see labels"):
         polished(omega, omega[None], server(target=labelled))
     with pytest.raises(ConfigError, match="FedDF learns on"):
-        polished(omega, omega[None], ServerSide(linear, 0, torch.device("cpu")))
+        polished(omega, omega[None], ServerResources(linear, 0, torch.device("cpu")))
 
 
 def test_parameters() -> None:

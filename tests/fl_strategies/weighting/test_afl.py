@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fl_config.errors import ConfigError
 from fl_protocol.types import ClientId
 from fl_strategies.round.cohort import Cohort, Population
-from fl_strategies.round.resources import ServerSide
+from fl_strategies.round.resources import ServerResources
 from fl_strategies.weighting.afl import LAMBDA, Afl, AflParams, project_simplex
 
 vectors = st.lists(st.floats(-3, 3), min_size=1, max_size=12)
@@ -71,8 +71,8 @@ def test_wrong_vectors() -> None:
             project_simplex(wrong)
 
 
-def server() -> ServerSide:
-    return cast(ServerSide, SimpleNamespace(state={}))
+def server() -> ServerResources:
+    return cast(ServerResources, SimpleNamespace(state={}))
 
 
 def cohort_of(ids: list[ClientId], population: list[ClientId], losses: list[float]) -> Cohort:

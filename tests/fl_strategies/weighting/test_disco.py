@@ -14,14 +14,14 @@ from pydantic import ValidationError
 from fl_config.errors import ConfigError
 from fl_protocol.types import ClientId
 from fl_strategies.round.cohort import Cohort, Population
-from fl_strategies.round.resources import ServerSide
+from fl_strategies.round.resources import ServerResources
 from fl_strategies.weighting.disco import Disco, DiscoParams, disco_weights, discrepancy
 
 COUNTS = [[50, 50, 0, 0], [25, 25, 25, 25], [10, 0, 90, 100], [100, 5, 5, 0]]
 SIZES = [sum(row) for row in COUNTS]
 KL = [discrepancy(row) for row in COUNTS]
 REFERENCE = [0.157248, 0.328976, 0.415383, 0.098393]
-NO_SERVER = cast(ServerSide, None)
+NO_SERVER = cast(ServerResources, None)
 
 clients = st.lists(st.tuples(st.integers(1, 5000), st.floats(0, 3)), min_size=1, max_size=20)
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from fl_strategies.round.cohort import Cohort, Population
-from fl_strategies.round.resources import ServerSide
+from fl_strategies.round.resources import ServerResources
 
 
 class TwoPoints:
@@ -36,8 +36,8 @@ class FlipEverySecondCall:
         return x if self.calls % 2 else x.flip(1)
 
 
-def side() -> ServerSide:
-    return ServerSide(
+def side() -> ServerResources:
+    return ServerResources(
         build=cast(Any, lambda: nn.Linear(2, 2, bias=False)),
         seed=0,
         device=torch.device("cpu"),

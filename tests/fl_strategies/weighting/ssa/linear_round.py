@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from fl_protocol.types import ClientId
 from fl_strategies.round.cohort import Cohort, Population
-from fl_strategies.round.resources import ServerSide
+from fl_strategies.round.resources import ServerResources
 from fl_strategies.weighting.ssa import Ssa, SsaParams
 
 CLASSES, FEATURES = 4, 6
@@ -45,12 +45,12 @@ def expert() -> Tensor:
     return weight
 
 
-def side_of(samples: int = 60, labels: bool = False, seed: int = 5) -> ServerSide:
+def side_of(samples: int = 60, labels: bool = False, seed: int = 5) -> ServerResources:
     label = torch.arange(samples) % CLASSES
     x = torch.zeros(samples, FEATURES)
     x[torch.arange(samples), label] = 1.0
     target = Vectors(x, label if labels else None)
-    return ServerSide(
+    return ServerResources(
         build=cast(Any, lambda: nn.Linear(FEATURES, CLASSES)),
         seed=seed,
         device=torch.device("cpu"),
