@@ -17,5 +17,5 @@ def test_unknown_names_are_refused_and_values_are_fixed() -> None:
     with pytest.raises(ValidationError, match="nu"):
         Strength(nu=1)  # type: ignore[call-arg]
     with pytest.raises(ValidationError, match="frozen"):
-        given.mu = 0.6
+        given.mu = 0.6  # type: ignore[misc]
     assert given == Strength(mu=0.5) and hash(given) == hash(Strength(mu=0.5))

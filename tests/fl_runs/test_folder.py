@@ -11,11 +11,12 @@ import pytest
 from safetensors.numpy import load_file
 
 from fl_config.errors import ConfigError
+from fl_config.toml import Scalar
 from fl_runs.folder import RunFolder, default_folder, versions
 from fl_strategies.checkpoint import load_checkpoint
 from fl_strategies.round.state import RunState
 
-CONFIG = {"strategy": "fedavg", "lr": 0.1}
+CONFIG: dict[str, Scalar] = {"strategy": "fedavg", "lr": 0.1}
 
 
 def line(round: int, accuracy: float | None = None) -> dict[str, object]:

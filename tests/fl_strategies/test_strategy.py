@@ -108,7 +108,7 @@ def test_it_is_a_flower_strategy_and_flowers_result_is_filled() -> None:
 
 
 def test_fedavg_by_hand() -> None:
-    """One full-batch step a client: the average is weighted by size."""
+    """One full-batch step per client: the average is weighted by size."""
     made = ComposedStrategy("fedavg", local=LocalSettings(lr=0.5, batch_size=0), min_clients=CLIENTS)
     made.start(InlineGrid(app(), CLIENTS, {}), initial(), 1)
     expected = np.zeros((CLASSES, FEATURES + 1))

@@ -1,4 +1,4 @@
-"""A golden short run a base: three rounds with a fixed seed must keep giving the recorded figures.
+"""One golden short run per base: three rounds with a fixed seed must keep giving the recorded figures.
 
 Tolerance: 2e-3 absolute on accuracy and loss, 1e-3 relative on the model's norm; other processors round differently.
 After a deliberate change: `FEDLOOM_GOLDEN=write .venv/bin/pytest tests/methods/test_golden.py`, and say why in the commit.
