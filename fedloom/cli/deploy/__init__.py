@@ -1,0 +1,16 @@
+"""`fedloom deploy`: keys, a server, clients on their own hosts, and runs on them. Encrypted and authenticated unless asked otherwise."""
+
+from __future__ import annotations
+
+from fedloom.cli.deploy import hosts, runs
+from fedloom.cli.deploy.hosts import node_config
+from fedloom.cli.flags import AddCommand, subcommands
+
+__all__ = ["node_config", "register"]
+
+
+def register(command: AddCommand) -> None:
+    parser = command("deploy", lambda args: 0, "run a server and clients on separate hosts, and submit runs to them")
+    action = subcommands(parser, "action")
+    hosts.register(action)
+    runs.register(action)
