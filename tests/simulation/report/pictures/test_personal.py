@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from fl_runs.reading import RunRecord
-from simulation.report.personal_pictures import MOST_STEPS, cluster_figure, cuau_figure, label_skew, personal_figure
-from simulation.report.pictures import PALETTE
+from simulation.report.pictures.drawing import PALETTE
+from simulation.report.pictures.personal import MOST_STEPS, cluster_figure, cuau_figure, label_skew, personal_figure
 
 SPLIT = {"class_names": ["a", "b"], "client_ids": [0, 1, "x"], "counts": [[5, 5], [8, 0], [6, 2]]}
 
