@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from fl_runs.reading import RunFolderError, group_runs, read_run, read_runs
+from fl_runs.reading import RunFolderError, changes_numbers, group_runs, is_number, read_run, read_runs
 from tests.made_runs import MakeRun
 
 
@@ -74,3 +74,25 @@ def test_runs_group_by_configuration_and_not_by_place(make_run: MakeRun) -> None
         "fedavg · lr=0.05 · e": ["e"],
     }
     assert len({run.name for run in runs}) == 5
+
+
+def test_runs_that_differ_in_where_or_how_fast_they_ran_are_one_configuration(make_run: MakeRun) -> None:
+    places = {"workers": 3, "device": "cpu", "save-every": 5, "state-folder": "elsewhere", "round_timeout": 9.0}
+    runs = read_runs([make_run("a", seed=1), make_run("b", seed=2, **places), make_run("c", seed=3, momentum=0.5)])
+    assert [len(group.runs) for group in group_runs(runs)] == [2, 1]
+    assert not any(changes_numbers(key) for key in places)
+    assert all(changes_numbers(key) for key in ("lr", "seed", "disco.a", "an option of another version"))
+
+
+def test_settings_are_flat_text(make_run: MakeRun) -> None:
+    settings = read_run(make_run(rounds=2, disco={"a": 0.4, "target": "uniform"})).settings()
+    assert settings["disco.a"] == "0.4" and settings["disco.target"] == "uniform"
+    assert settings["set.disco.b"] == "0.1" and settings["strategy"] == "fedavg"
+    assert settings["lr"] == "0.05"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(1, True), (0.5, True), (True, False), (float("inf"), False), (None, False), ("1", False)]
+)
+def test_a_number_is_finite_and_no_truth_value(value: object, expected: bool) -> None:
+    assert is_number(value) is expected

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,18 +31,10 @@ def weights_figure(run: RunRecord, most_cells: int = MOST_CELLS) -> go.Figure | 
     if not lines:
         return None
     clients = _order({client for line in lines for client in line["cohort"]})
-    row_of = {client: row for row, client in enumerate(clients)}
     columns = bins(len(lines), min(MOST_COLUMNS, max(20, most_cells // len(clients))))
-    total, seen = np.zeros((len(clients), len(columns))), np.zeros((len(clients), len(columns)))
-    for column, members in enumerate(columns):
-        for line in (lines[member] for member in members):
-            for client, weight in zip(line["cohort"], line["weights"], strict=True):
-                if is_number(weight):
-                    total[row_of[client], column] += weight
-                    seen[row_of[client], column] += 1
-    shown = [[short(a / b) if b else None for a, b in zip(x, y, strict=True)] for x, y in zip(total, seen, strict=True)]
+    shown = _mean_weights([[lines[place] for place in places] for places in columns], clients)
     figure = blank_figure("Round", "Client", height=map_height(len(clients)))
-    rounds = [lines[members[0]]["round"] for members in columns]
+    rounds = [lines[places[0]]["round"] for places in columns]
     when = "round %{x}" if len(columns) == len(lines) else "mean from round %{x} on"
     template = when + ", client %{y}: weight %{z:.4f}<extra></extra>"
     names = [plain_text(client) for client in clients]
@@ -55,5 +47,19 @@ def weights_figure(run: RunRecord, most_cells: int = MOST_CELLS) -> go.Figure | 
     return whole_rounds(figure)
 
 
+def _mean_weights(columns: Sequence[Sequence[Mapping[str, Any]]], clients: Sequence[Any]) -> list[list[float | None]]:
+    """One row per client: its mean weight over the rounds of each column, None where it counted in none of them."""
+    row_of = {client: row for row, client in enumerate(clients)}
+    total, seen = np.zeros((len(clients), len(columns))), np.zeros((len(clients), len(columns)))
+    for column, lines in enumerate(columns):
+        for line in lines:
+            for client, weight in zip(line["cohort"], line["weights"], strict=True):
+                if is_number(weight):
+                    total[row_of[client], column] += weight
+                    seen[row_of[client], column] += 1
+    return [[short(a / b) if b else None for a, b in zip(x, y, strict=True)] for x, y in zip(total, seen, strict=True)]
+
+
 def _order(clients: Iterable[Any]) -> list[Any]:
+    """Numbers in their order, then names in theirs."""
     return sorted(clients, key=lambda client: (0, client, "") if isinstance(client, int) else (1, 0, str(client)))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fedloom.cli.main import main
+from fedloom.cli.sweep import grid
 from tests.fedloom.cli.command_line import SMALL, fails
 
 
@@ -27,3 +28,30 @@ def test_sweep_and_report(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     assert "not empty" in fails(capsys, "sweep", "--strategies", "fedavg", *SMALL, "--out", str(out))
     assert "'nope'" in fails(capsys, "sweep", "--strategies", "fedavg,nope", *SMALL, "--out", str(tmp_path / "x"))
     assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--strategies", " , "], "at least one strategy"),
+        (["--strategies", "fedavg", "--seeds", "0"], "one seed"),
+        (["--strategies", "fedavg", "--seed", "x"], "'seed'"),
+    ],
+)
+def test_a_grid_of_nothing_is_one_sentence(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert told in fails(capsys, "sweep", *arguments, "--out", str(tmp_path / "sweep"))
+    assert not (tmp_path / "sweep").exists()
+
+
+def test_every_run_has_its_own_seed_and_folder(tmp_path: Path) -> None:
+    runs = grid({"lr": 0.1, "seed": 5}, ["fedavg", "local"], 2, tmp_path / "x")
+    assert [(one["strategy"], one["seed"]) for one in runs] == [
+        ("fedavg", 5),
+        ("fedavg", 6),
+        ("local", 5),
+        ("local", 6),
+    ]
+    assert [Path(one["out"]).name for one in runs] == ["fedavg-seed5", "fedavg-seed6", "local-seed5", "local-seed6"]
+    assert all(one["lr"] == 0.1 for one in runs)
