@@ -1,6 +1,7 @@
 """The app that `flwr run` submits: a few lines that import the FedLoom installed on each host.
 
-No code travels to the clients this way: a host runs what its owner installed, which must be the version that submitted the run.
+No code travels to the clients this way: a host runs what its owner installed, and that must be the version which
+submitted the run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How this package calls Flower's own commands: where they are, the environment they get, and the connection they use."""
+"""How this package calls Flower's own commands: where they are, their environment, and the connection they use."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def environment(home: Path) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Connection:
-    """The server's control address, and the authority's certificate that proves the server; without one, nothing is encrypted."""
+    """The server's control address, and the certificate of the authority that vouches for it; None is plaintext."""
 
     address: str
     authority: Path | None
 
     @contextmanager
     def opened(self) -> Iterator[dict[str, str]]:
-        """An environment in which the connection has the name CONNECTION; the user's own Flower configuration is not touched."""
+        """An environment in which the connection has the name CONNECTION; the user's own configuration is left alone."""
         with tempfile.TemporaryDirectory(prefix="fedloom-") as folder:
             table: dict[str, Scalar] = {"address": self.address}
             if self.authority is None:

@@ -33,7 +33,7 @@ HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9_]
 def make_keys(folder: Path, hosts: Sequence[str], clients: Sequence[str]) -> list[Path]:
     """Make keys for a new federation, or for more clients of one that is there; returns the files that were written.
 
-    `hosts` are the names and addresses under which clients reach the server; without any, no server certificate is made.
+    `hosts` are the names and addresses by which clients reach the server; without any, no server certificate is made.
     """
     _check(folder, hosts, clients)
     written: list[Path] = []
@@ -63,8 +63,8 @@ def client_key(folder: Path) -> Path:
     found = sorted(folder.glob("*.key"))
     if len(found) != 1:
         raise ConfigError(
-            f"{folder} has {len(found)} files *.key instead of one: give the folder that `fedloom deploy init` made for "
-            "this client (clients/NAME)."
+            f"{folder} has {len(found)} files *.key instead of one: give the folder that `fedloom deploy init` made "
+            "for this client (clients/NAME)."
         )
     return found[0]
 

@@ -1,7 +1,7 @@
 """Predictions of a finished run for one sample at a time, by FedSSA.
 
-For each sample, weights over the clients' last models are learned at inference; the plain ensemble of the same models stands
-beside them. The run must have kept those models, which `--set ssa.mode=sample_wise` asks for.
+For each sample, weights over the clients' last models are learned at inference; the plain ensemble of the same models
+stands beside them. The run must have kept those models, which `--set ssa.mode=sample_wise` asks for.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Predictions:
     clients: list[str]
 
     def told(self) -> list[str]:
-        """The predictions in a few lines: mean weights, and how often each of the two is right (or how often they agree)."""
+        """A few lines: the mean weights, and how often each of the two is right, or else how often they agree."""
         mean = zip(self.clients, self.weights.mean(0).tolist(), strict=True)
         lines = [
             f"{len(self.learned)} samples, {len(self.clients)} client models",
@@ -64,7 +64,8 @@ def predict(
 ) -> Predictions:
     """Classify `data` (the run's own target set without one) with the client models of a run folder.
 
-    At most `samples` of it, drawn by the run's seed, or all with 0; `view_pairs` and `steps` are those of each sample's learning.
+    It draws `samples` of the data by the run's seed, or takes all with 0. Each sample's weights are learned from
+    `view_pairs` pairs of augmented views in `steps` steps.
     """
     plan, clients = open_run(folder)
     config, dataset = plan.config, load(plan.config.dataset)
@@ -96,7 +97,8 @@ def open_run(folder: Path) -> tuple[Plan, dict[str, Any]]:
     plan = make_plan(read_toml(folder / CONFIG))
     if not (folder / CLIENT_MODELS).exists():
         raise ConfigError(
-            f"The run in {folder} did not keep its clients' models: run a strategy with ssa and --set ssa.mode=sample_wise."
+            f"The run in {folder} did not keep its clients' models: run a strategy with ssa and "
+            "--set ssa.mode=sample_wise."
         )
     return plan, dict(sorted(load_file(folder / CLIENT_MODELS).items()))
 

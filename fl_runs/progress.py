@@ -1,4 +1,4 @@
-"""How a long run shows its progress: a bar on a terminal, plain lines elsewhere. It reads the records and nothing else."""
+"""How a run shows its progress: a bar on a terminal, plain lines elsewhere. It reads the records and nothing else."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def read_run(folder: Path) -> RunRecord:
 
 
 def read_runs(folders: Sequence[Path]) -> list[RunRecord]:
-    """Read several run folders and give each run a name of its own: its group's label, with its seed where the group has several."""
+    """Read several run folders and give each run its own name: its group's label, with the seed where it needs one."""
     runs = [read_run(folder) for folder in folders]
     for group in group_runs(runs):
         for run in group.runs:

@@ -21,7 +21,7 @@ def defaults() -> dict[str, Scalar]:
 
 def block() -> str:
     """The defaults as pyproject.toml holds them, between two comments that mark the block."""
-    # Line breaks within values are escaped, so that a line which begins with a bracket is the heading of a part's table.
+    # Line breaks within values are escaped, so that only the heading of a part's table begins a line with a bracket.
     text = to_toml(defaults()).replace("\n[", f"\n[{TABLE}.")
     return f"{BEGIN}[{TABLE}]\n{text}{END}"
 

@@ -10,7 +10,7 @@ INTERRUPTED = 130  # the exit code that shells give to a command ended by Ctrl-C
 
 
 class stoppable:
-    """Within it, Ctrl-C sets an event that asks the run to stop after what it is doing; a second one ends the process at once."""
+    """Within it, Ctrl-C sets an event that asks the run to stop when it can; a second Ctrl-C ends the process."""
 
     def __enter__(self) -> threading.Event:
         self.stop = threading.Event()

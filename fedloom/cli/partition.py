@@ -29,20 +29,21 @@ def register(command: AddCommand) -> None:
 
 
 def command_partition(args: argparse.Namespace) -> int:
+    picture = Path(args.picture)
+    if picture.suffix not in (".html", ".png"):
+        raise ConfigError(f"--out is the picture's file and ends in .html or .png, but {picture} was given.")
     from fl_data import load, skew
     from fl_data.division import counts_of
     from fl_runs.plan import make_plan
 
-    picture = Path(args.picture)
-    if picture.suffix not in (".html", ".png"):
-        raise ConfigError(f"--out is the picture's file and ends in .html or .png, but {picture} was given.")
     config = make_plan(given_options(args)).config
     dataset = load(config.dataset)
     counts = counts_of(config, dataset)
     figures = skew(counts)
     print_table(counts, dataset.class_names, figures)
     print(
-        f"Distance of a client's labels to the global ones, on average: KL {figures['mean_kl']:.4f}, total variation {figures['mean_tv']:.4f}."
+        f"Distance of a client's labels to the global ones, on average: KL {figures['mean_kl']:.4f}, "
+        f"total variation {figures['mean_tv']:.4f}."
     )
     draw(counts.tolist(), list(dataset.class_names), f"{config.dataset}, {config.partition}", picture)
     print(f"Wrote the picture to {picture}.")

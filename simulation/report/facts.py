@@ -1,4 +1,4 @@
-"""What the page says in words and numbers: its title, its key figures, dropped replies, differing settings, versions."""
+"""What the page says in words and numbers: title, key figures, dropped replies, differing settings, versions."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The page's sections with figures.
 
-A section is one function of the runs that returns a Panel, or None when no run has its data; SECTIONS lists them in order.
+A section is one function of the runs that returns a Panel, or None when no run has its data; SECTIONS is their order.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from simulation.report.pictures.drawing import MOST_COLUMNS
 
 @dataclass
 class Panel:
-    """What a section shows: one figure, or several under their labels to choose from, and a sentence on how to read it."""
+    """What a section shows: a sentence on how to read it, and one figure, or several to choose from by their labels."""
 
     caption: str
     figures: dict[str, go.Figure] = field(default_factory=dict)
@@ -69,7 +69,8 @@ def class_history_panel(runs: Sequence[RunRecord]) -> Panel | None:
 def personal_panel(runs: Sequence[RunRecord]) -> Panel | None:
     figure = personal.personal_figure(runs)
     return figure and Panel(
-        "How accurate the clients' own models are on their own held-out data: a line further right serves clients better, a steeper one serves them more equally.",
+        "How accurate the clients' own models are on their own held-out data: a line further right serves clients "
+        "better, a steeper one serves them more equally.",
         {"": figure},
         keyed=len(group_runs(runs)) > 1,
     )
@@ -77,7 +78,10 @@ def personal_panel(runs: Sequence[RunRecord]) -> Panel | None:
 
 def cuau_panel(runs: Sequence[RunRecord]) -> Panel | None:
     figures = {run.name: figure for run in runs if (figure := personal.cuau_figure(run))}
-    caption = "What the server saw of each client in one shot, CUAU, against how skewed its labels really are, which only a simulation knows."
+    caption = (
+        "What the server saw of each client in one shot, CUAU, against how skewed its labels really are, which only a "
+        "simulation knows."
+    )
     return Panel(caption, figures, wide=False) if figures else None
 
 
@@ -150,7 +154,7 @@ SECTIONS: tuple[tuple[str, Callable[[Sequence[RunRecord]], Panel | None]], ...] 
 
 
 def _partitions(runs: Sequence[RunRecord]) -> dict[str, dict[str, Any]]:
-    """The different splits among the runs, under their seeds where those tell them apart, else under the name of a run."""
+    """The different splits among the runs, under their seeds if those tell them apart, else under a run's name."""
     having: dict[str, list[RunRecord]] = {}
     for run in runs:
         if run.partition and run.partition["counts"]:

@@ -1,4 +1,7 @@
-"""`fedloom deploy`: keys, a server, clients on their own hosts, and runs on them. Encrypted and authenticated unless asked otherwise."""
+"""`fedloom deploy`: keys, a server, clients on their own hosts, and runs on them.
+
+Everything is encrypted and authenticated unless the user asks otherwise.
+"""
 
 from __future__ import annotations
 

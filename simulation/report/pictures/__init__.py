@@ -1,4 +1,5 @@
-"""Pictures of runs and partitions as plotly figures: pure functions of records that return None where no run has the data.
+"""Pictures of runs and partitions as plotly figures.
 
-A configuration keeps its colour, dash and marker in every picture.
+They are pure functions of records, and return None where no run has the data. A configuration keeps its colour, dash
+and marker in every picture.
 """

@@ -1,7 +1,7 @@
 """Curves over the rounds: accuracy, losses, and any number that a method reports of its own.
 
-Runs that differ in their seed only become one line, their mean, within a band of one sample standard deviation to either
-side, over the rounds that all of them have.
+Runs that differ in their seed only become one line, their mean, within a band of one sample standard deviation to
+either side, over the rounds that all of them have.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def curve_figure(runs: Sequence[RunRecord], key: str, title: str, number: str) -
 
 
 def across_seeds(series: Sequence[Mapping[int, float]]) -> Curve:
-    """The rounds that every non-empty series has, the mean there, and the sample deviation where there are several series."""
+    """The rounds that every non-empty series has, the mean there, and the sample deviation if there are several."""
     series = [one for one in series if one]
     rounds = sorted(set.intersection(*(set(one) for one in series))) if series else []
     values = np.array([[one[number] for number in rounds] for one in series], dtype=float)

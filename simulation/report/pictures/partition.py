@@ -31,7 +31,7 @@ def partition_figure(
     client_ids: Sequence[object],
     title: str | None = None,
 ) -> go.Figure:
-    """Bars of the examples that each client has, above a map of its examples of each class, shaded by the root of their number."""
+    """Bars of each client's examples, above a map of its examples of each class, shaded by the root of their number."""
     matrix, labels, ordered = arrange_partition(counts, client_ids)
     names = [plain_text(label) for label in labels]
     figure = make_subplots(rows=2, shared_xaxes=True, row_heights=[0.24, 0.76], vertical_spacing=0.04)
@@ -96,7 +96,7 @@ def arrange_partition(
 ) -> tuple[np.ndarray, list[str], bool]:
     """Rows to draw, their labels, and whether they were reordered.
 
-    Many clients are ordered by their main class; of very many, neighbours in that order share a row, which is their mean.
+    Many clients are ordered by their main class; of very many, neighbours in that order share a row with their mean.
     """
     matrix = np.asarray(counts, dtype=float)
     if matrix.ndim != 2 or len(matrix) != len(client_ids):
