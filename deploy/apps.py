@@ -1,4 +1,4 @@
-"""The two apps of a deployment: those of any run, and a server that reports every round in its log."""
+"""The two apps of a deployment: those of any run, except that the server reports every round in its log."""
 
 from __future__ import annotations
 

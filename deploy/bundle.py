@@ -1,6 +1,7 @@
 """The app that `flwr run` submits: a few lines that import the FedLoom installed on each host.
 
-No code travels to the clients this way: a host runs what its owner installed, and the owner's version must be the server's.
+No code travels to the clients this way: a host runs what its owner installed, and that must be the version which
+submitted the run.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ __all__ = ["client", "server"]
 
 
 def write_app(folder: Path) -> Path:
-    """An app folder for `flwr run`."""
+    """Write an app folder for `flwr run` and return it."""
     folder.mkdir(parents=True, exist_ok=True)
     here = version("fedloom")
     (folder / "pyproject.toml").write_text(PROJECT.format(version=here, run_config=block()), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Flower's own commands as this package calls them: where they are, the environment they get, and the connection they use."""
+"""How this package calls Flower's own commands: where they are, their environment, and the connection they use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fl_config.errors import ConfigError
-from fl_config.toml import to_toml
+from fl_config.toml import Scalar, to_toml
 
 CONNECTION = "fedloom"
 
@@ -26,7 +26,10 @@ def command(name: str) -> str:
 
 
 def environment(home: Path) -> dict[str, str]:
-    """Flower starts its helpers by name, so they must be on the path; nothing is reported to anyone."""
+    """The variables for one of Flower's commands, which keeps its own files in `home`.
+
+    Flower starts its helpers by name, so they must be on the path; nothing is reported to anyone.
+    """
     return {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
@@ -40,25 +43,26 @@ def environment(home: Path) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Connection:
-    """The server's control address, and the certificate authority it is checked by; None is a plaintext connection."""
+    """The server's control address, and the certificate of the authority that vouches for it; None is plaintext."""
 
     address: str
     authority: Path | None
 
     @contextmanager
     def opened(self) -> Iterator[dict[str, str]]:
-        """An environment in which the connection has the name CONNECTION; the user's own Flower configuration is not touched."""
+        """An environment in which the connection has the name CONNECTION; the user's own configuration is left alone."""
         with tempfile.TemporaryDirectory(prefix="fedloom-") as folder:
-            lines = [f"[superlink.{CONNECTION}]", *to_toml({"address": self.address}).splitlines()]
+            table: dict[str, Scalar] = {"address": self.address}
             if self.authority is None:
-                lines.append("insecure = true")
+                table["insecure"] = True
             else:
-                lines += to_toml({"root-certificates": str(self.authority.resolve())}).splitlines()
-            (Path(folder) / "config.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+                table["root-certificates"] = str(self.authority.resolve())
+            text = f"[superlink.{CONNECTION}]\n{to_toml(table)}"
+            (Path(folder) / "config.toml").write_text(text, encoding="utf-8")
             yield environment(Path(folder))
 
     def flwr(self, *arguments: str) -> int:
-        """Run a command of `flwr` on this connection; its exit code."""
+        """Run a command of `flwr` on this connection and return its exit code."""
         with self.opened() as variables:
             return subprocess.run([command("flwr"), *arguments], env=variables, check=False).returncode
 

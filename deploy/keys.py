@@ -1,4 +1,4 @@
-"""Who may talk to whom: a certificate authority, the server's certificate, and one ECDSA key pair a client.
+"""Who may talk to whom: a certificate authority, the server's certificate, and one ECDSA key pair per client.
 
     FOLDER/authority/   ca.key ca.crt              stays with whoever administers the federation
     FOLDER/server/      ca.crt server.crt server.key   goes to the server's host
@@ -31,9 +31,9 @@ HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9_]
 
 
 def make_keys(folder: Path, hosts: Sequence[str], clients: Sequence[str]) -> list[Path]:
-    """Keys for a new federation, or for more clients of one that is there; returns what was written.
+    """Make keys for a new federation, or for more clients of one that is there; returns the files that were written.
 
-    `hosts` are the names and addresses under which clients reach the server; without any, no server certificate is made.
+    `hosts` are the names and addresses by which clients reach the server; without any, no server certificate is made.
     """
     _check(folder, hosts, clients)
     written: list[Path] = []
@@ -59,12 +59,12 @@ def make_keys(folder: Path, hosts: Sequence[str], clients: Sequence[str]) -> lis
 
 
 def client_key(folder: Path) -> Path:
-    """The one private key in a client's folder; the client's name is the file's."""
+    """The one private key in a client's folder; the file's name is the client's name."""
     found = sorted(folder.glob("*.key"))
     if len(found) != 1:
         raise ConfigError(
-            f"{folder} has {len(found)} files *.key instead of one: give the folder that `fedloom deploy init` made for "
-            "this client (clients/NAME)."
+            f"{folder} has {len(found)} files *.key instead of one: give the folder that `fedloom deploy init` made "
+            "for this client (clients/NAME)."
         )
     return found[0]
 
@@ -187,7 +187,7 @@ def _server_certificate(
 
 
 def _client_keys(name: str) -> tuple[bytes, bytes]:
-    """Private and public key in OpenSSH's form, which Flower reads."""
+    """A new private key and its public key in OpenSSH's form, which Flower reads."""
     key = ec.generate_private_key(CURVE)
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()

@@ -1,4 +1,4 @@
-"""How a long run shows that it lives: a bar on a terminal, plain lines elsewhere. Reads the records, nothing else."""
+"""How a run shows its progress: a bar on a terminal, plain lines elsewhere. It reads the records and nothing else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fl_strategies.round.records import Observer, Record
 
 
 def headline(record: Record) -> str:
-    """The figures of a round in a few words."""
+    """The figures of one round in a few words."""
     words = []
     for key, label in (
         ("global/accuracy", "accuracy"),
@@ -39,7 +39,7 @@ def headline(record: Record) -> str:
 
 
 class PlainProgress(Observer):
-    """A line a round, for logs and pipes."""
+    """One line per round, for logs and pipes."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self.stream = stream or sys.stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,24 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-# Options that change where or how fast a run happens, never its numbers: runs that differ only here are repetitions.
-BOOKKEEPING = frozenset(
-    (
-        "seed",
-        "out",
-        "resume",
-        "state-folder",
-        "engine",
-        "workers",
-        "device",
-        "gpus-per-client",
-        "ray-address",
-        "save-every",
-        "round-timeout",
-    )
-)
+from fl_config.options import changes_numbers
+from fl_config.toml import flatten
 
 
 class RunFolderError(ValueError):
@@ -36,7 +21,7 @@ class RunFolderError(ValueError):
 
 @dataclass
 class RunRecord:
-    """Everything a run folder says; `name` tells the run apart from the others it is shown with."""
+    """Everything that a run folder says; `name` tells the run apart from the others that it is shown with."""
 
     folder: Path
     config: dict[str, Any]
@@ -64,7 +49,8 @@ class RunRecord:
 
     def settings(self) -> dict[str, str]:
         """The configuration with dotted keys and values as text, e.g. `disco.a` to `0.4`."""
-        return dict(_flatten(self.config))
+        flat = flatten(self.config).items()
+        return {key: value if isinstance(value, str) else json.dumps(value, default=str) for key, value in flat}
 
 
 @dataclass
@@ -76,7 +62,8 @@ class RunGroup:
 
 
 def is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and bool(np.isfinite(value))
+    """Whether it is a finite number; a truth value is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def read_run(folder: Path) -> RunRecord:
@@ -100,7 +87,7 @@ def read_run(folder: Path) -> RunRecord:
 
 
 def read_runs(folders: Sequence[Path]) -> list[RunRecord]:
-    """Read several run folders and give each a name of its own: its group's label, with the seed where that is shared."""
+    """Read several run folders and give each run its own name: its group's label, with the seed where it needs one."""
     runs = [read_run(folder) for folder in folders]
     for group in group_runs(runs):
         for run in group.runs:
@@ -109,7 +96,7 @@ def read_runs(folders: Sequence[Path]) -> list[RunRecord]:
 
 
 def group_runs(runs: Sequence[RunRecord]) -> list[RunGroup]:
-    """Gather runs that differ in their seed only; a repeated seed is not a further sample and gets a group of its own."""
+    """Gather runs that differ in their seed only; a repeated seed is no further sample and gets a group of its own."""
     gathered: dict[tuple[Any, ...], list[RunRecord]] = {}
     for run in runs:
         settings = tuple(sorted(_meaning(run).items()))
@@ -130,7 +117,7 @@ def _tell_apart(groups: list[RunGroup]) -> None:
         keys = sorted({key for one in settings for key in one if len({other.get(key) for other in settings}) > 1})
         for group, own in zip(same, settings, strict=True):
             group.label += "".join(f" · {key}={own.get(key, 'unset')}" for key in keys[:3])
-    # Repetitions differ in nothing but their place; folders of one name in two places need the longer path.
+    # Repetitions differ in nothing but their folder; where the folders have one name, the whole path tells them apart.
     for place in (lambda folder: folder.name, str):
         taken = Counter(group.label for group in groups)
         for group in groups:
@@ -139,17 +126,8 @@ def _tell_apart(groups: list[RunGroup]) -> None:
 
 
 def _meaning(run: RunRecord) -> dict[str, str]:
-    return {key: value for key, value in run.settings().items() if key.replace("_", "-") not in BOOKKEEPING}
-
-
-def _flatten(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    pairs: list[tuple[str, str]] = []
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            pairs.extend(_flatten(value, f"{prefix}{key}."))
-        else:
-            pairs.append((f"{prefix}{key}", value if isinstance(value, str) else json.dumps(value, default=str)))
-    return pairs
+    """The settings that two runs share when they are samples of one configuration."""
+    return {key: value for key, value in run.settings().items() if key != "seed" and changes_numbers(key)}
 
 
 def _read_json(path: Path) -> dict[str, Any] | None:
@@ -182,7 +160,9 @@ def _read_metrics(path: Path) -> list[dict[str, Any]]:
             raise RunFolderError(
                 f"{path}, line {number} has no whole number 'round'; every line is an object with one."
             )
-        by_round[record["round"]] = record  # a resumed run repeats rounds after its checkpoint: the later line counts
+        by_round[record["round"]] = (
+            record  # a resumed run repeats the rounds after its checkpoint, and the later line counts
+        )
     return [by_round[number] for number in sorted(by_round)]
 
 
@@ -196,4 +176,4 @@ def _check_partition(partition: Mapping[str, Any], path: Path) -> None:
         raise RunFolderError(f"{path}: counts must be {clients} rows (clients) of {classes} numbers (classes).")
     target = partition.get("target_counts")
     if target is not None and (not isinstance(target, list) or len(target) != classes):
-        raise RunFolderError(f"{path}: target_counts must be {classes} numbers, one a class.")
+        raise RunFolderError(f"{path}: target_counts must be {classes} numbers, one per class.")

@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
 from fl_config.options import Options, as_flat
-from fl_config.toml import Scalar
+from fl_config.toml import Scalar, to_toml
 from fl_strategies.recipes import flat_parameters
 
 BEGIN = "# Begin of the run config, written by `make run-config`: every option and part parameter with its default.\n"
 END = "# End of the run config.\n"
+TABLE = "tool.flwr.app.config"
 
 
 def defaults() -> dict[str, Scalar]:
+    """Every option and every parameter of a part, under its flat key."""
     return {**as_flat(Options()), **flat_parameters()}
 
 
 def block() -> str:
-    values = defaults()
-    lines = [BEGIN, "[tool.flwr.app.config]\n"]
-    lines += [f"{key} = {json.dumps(value)}\n" for key, value in values.items() if "." not in key]
-    tables: dict[str, list[str]] = {}
-    for key, value in values.items():
-        if "." in key:
-            part, name = key.split(".")
-            tables.setdefault(part, []).append(f"{name} = {json.dumps(value)}\n")
-    for part in sorted(tables):
-        lines += ["\n", f"[tool.flwr.app.config.{part}]\n", *tables[part]]
-    return "".join([*lines, END])
+    """The defaults as pyproject.toml holds them, between two comments that mark the block."""
+    # Line breaks within values are escaped, so that only the heading of a part's table begins a line with a bracket.
+    text = to_toml(defaults()).replace("\n[", f"\n[{TABLE}.")
+    return f"{BEGIN}[{TABLE}]\n{text}{END}"
 
 
 def rewrite(path: Path) -> None:
+    """Replace the block in this file, or append it where there is none."""
     text = path.read_text(encoding="utf-8")
     if BEGIN in text:
         before, rest = text.split(BEGIN)

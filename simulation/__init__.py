@@ -1,4 +1,4 @@
-"""Running federations on one machine: engines, the command line, progress, run folders, reports."""
+"""Running federations on one machine or one Ray cluster: engines, the runner, the report and the bench."""
 
 from __future__ import annotations
 

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 import torch
 from hypothesis import settings
+
+from tests.made_runs import MakeRun, write_run
 
 settings.register_profile("fedloom", deadline=None, derandomize=True)
 settings.load_profile("fedloom")
 torch.set_num_threads(1)
+
+
+@pytest.fixture
+def make_run(tmp_path: Path) -> MakeRun:
+    """`make_run("name", strategy=..., seed=..., ...)` writes a run folder of that name and returns it."""
+    return lambda name="run", **options: write_run(tmp_path / name, **options)

@@ -1,4 +1,4 @@
-"""Run folders as a run would leave them, made up from a seed: the ground of the report's tests."""
+"""Run folders and records as a run would leave them, made up from a seed: the ground of the report's tests."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 import tomli_w
 
 from fl_config.seeds import rng
+from fl_runs.reading import RunRecord
 
 CLASSES = ["T-shirt", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"]
 MODEL_BYTES = 180_000
 GAIN = {"fedavg": 0.80, "feddisco": 0.83, "feddyn+disco": 0.86, "scaffold": 0.84, "fedssa": 0.85}
+
+MakeRun = Callable[..., Path]  # the fixture make_run
 
 
 def write_run(
@@ -104,7 +106,7 @@ def _line(
     return line
 
 
-@pytest.fixture
-def make_run(tmp_path: Path) -> Callable[..., Path]:
-    """`make_run("name", strategy=..., seed=..., ...)` writes a run folder of that name and returns it."""
-    return lambda name="run", **options: write_run(tmp_path / name, **options)
+def record(strategy: str, seed: int, accuracy: dict[int, float], **config: object) -> RunRecord:
+    metrics = [{"round": number, "global/accuracy": value} for number, value in accuracy.items()]
+    options = {"strategy": strategy, "seed": seed, **config}
+    return RunRecord(Path(f"{strategy}-{seed}"), options, metrics, {"finished": True}, None, strategy)

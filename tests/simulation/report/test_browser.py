@@ -20,7 +20,8 @@ from typing import Any
 import pytest
 from plotly.offline import get_plotlyjs
 
-from simulation.report.page import SECTIONS, write_report
+from simulation.report.page import write_report
+from simulation.report.sections import SECTIONS
 
 FLAGS = (
     "--headless=new",

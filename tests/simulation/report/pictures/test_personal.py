@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fl_data.discrepancy import discrepancy
 from fl_runs.reading import RunRecord
-from simulation.report.personal_pictures import MOST_STEPS, cluster_figure, cuau_figure, label_skew, personal_figure
-from simulation.report.pictures import PALETTE
+from simulation.report.pictures.drawing import PALETTE
+from simulation.report.pictures.personal import MOST_STEPS, cluster_figure, cuau_figure, label_skew, personal_figure
 
 SPLIT = {"class_names": ["a", "b"], "client_ids": [0, 1, "x"], "counts": [[5, 5], [8, 0], [6, 2]]}
 
@@ -24,6 +25,12 @@ def run_of(*lines: dict[str, Any], strategy: str = "fedcuau", seed: int = 0, par
 def test_skew_is_zero_for_even_labels_and_log_c_for_one() -> None:
     skew = label_skew([[5, 5], [8, 0], [6, 2]])
     np.testing.assert_allclose(skew, [0, np.log(2), 0.75 * np.log(1.5) + 0.25 * np.log(0.5)], atol=1e-12)
+
+
+def test_skew_is_discos_discrepancy_and_zero_without_examples() -> None:
+    rows = np.random.default_rng(0).integers(0, 30, (20, 7))
+    np.testing.assert_allclose(label_skew(rows.tolist()), [discrepancy(row) for row in rows], rtol=1e-12)
+    assert label_skew([[0, 0], [1, 1]]).tolist() == [0.0, 0.0]
 
 
 def test_cuau_stands_against_skew_by_cluster_with_late_clients() -> None:

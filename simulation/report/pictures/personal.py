@@ -1,4 +1,4 @@
-"""Pictures of personalised models and of clusters: how accuracy is spread over clients, and what CUAU saw of their skew."""
+"""Personalised models and clusters: how accuracy is spread over the clients, and what CUAU saw of their skew."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from fl_runs.reading import RunRecord, group_runs, is_number
-from simulation.report.pictures import (
+from simulation.report.pictures.drawing import (
     DASHES,
     MUTED,
     PALETTE,
@@ -26,7 +26,11 @@ MOST_STEPS = 400  # a distribution of more clients is drawn by its quantiles
 
 
 def label_skew(counts: Sequence[Sequence[float]]) -> NDArray[np.float64]:
-    """KL(labels | uniform) of each client in nats: 0 for even classes, log C for one class only."""
+    """KL(labels | uniform) of each client in nats: 0 for even classes, log C for one class only.
+
+    It is fl_data.discrepancy's "kl" for every row, written again because fl_data loads torch and a report has to open
+    without it; a client without examples has no distribution and gets 0.
+    """
     matrix = np.asarray(counts, dtype=float)
     share = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
     terms = np.zeros_like(share)
@@ -57,9 +61,9 @@ def cuau_figure(run: RunRecord) -> go.Figure | None:
 
 
 def personal_figure(runs: Sequence[RunRecord]) -> go.Figure | None:
-    """Share of the clients up to each accuracy of their own model, at the last evaluation, seeds together.
+    """The share of clients whose own model is at most so accurate, at the last evaluation, all seeds together.
 
-    A single configuration is also drawn as it was before fine-tuning, dotted.
+    A single configuration is also drawn as it was before fine-tuning, as a dotted line.
     """
     groups = group_runs(runs)
     figure = _distribution()
@@ -77,7 +81,7 @@ def personal_figure(runs: Sequence[RunRecord]) -> go.Figure | None:
 
 
 def cluster_figure(run: RunRecord) -> go.Figure | None:
-    """The same distribution, cluster by cluster."""
+    """The same distribution for each cluster of one run."""
     line = _last(run)
     clusters, values = line.get("personal/client_cluster"), line.get("personal/client_accuracy")
     if not clusters or not values or len(clusters) != len(values):
@@ -118,7 +122,7 @@ def _last(run: RunRecord) -> Mapping[str, Any]:
 
 
 def _measured(run: RunRecord) -> dict[str, tuple[float, int]]:
-    """CUAU and cluster of every client, those that came later included."""
+    """CUAU and cluster of every client, including those that joined later."""
     found: dict[str, tuple[float, int]] = {}
     for line in run.metrics:
         columns = [line.get(f"cuau/{key}") or [] for key in ("client_ids", "scores", "clusters")]

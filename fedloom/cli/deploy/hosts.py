@@ -1,0 +1,148 @@
+"""`fedloom deploy init`, `server` and `client`: what is done once on each host of a federation."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+from deploy.connection import command, environment
+from fedloom.cli.deploy.arguments import KEYS, add_control, add_keys, address, existing, number, warn_insecure
+from fedloom.cli.flags import AddCommand, comma_list
+from fl_config.errors import ConfigError
+
+FLEET, RUNTIME_PORT = "0.0.0.0:9092", 9094
+
+
+def register(action: AddCommand) -> None:
+    _register_init(action)
+    _register_server(action)
+    _register_client(action)
+
+
+def _register_init(action: AddCommand) -> None:
+    parser = action(
+        "init", command_init, "make a certificate authority, the server's certificate and one key pair per client"
+    )
+    parser.add_argument("folder", nargs="?", default=KEYS, help=f"where to put them (default: {KEYS})")
+    parser.add_argument(
+        "--server", metavar="HOST,...", default="", help="names and addresses by which clients reach the server"
+    )
+    parser.add_argument("--clients", metavar="NAME,...", default="", help="a name for each client")
+
+
+def _register_server(action: AddCommand) -> None:
+    parser = action("server", command_server, "start the server of a federation on this host")
+    parser.add_argument("--fleet", metavar="HOST:PORT", default=FLEET, help=f"where clients connect (default: {FLEET})")
+    add_control(parser, "where runs are submitted; everybody who reaches it may submit")
+    parser.add_argument(
+        "--folder", metavar="DIR", default="server", help="for its database and run folders (default: server)"
+    )
+    add_keys(parser, "the folder with ca.crt, server.crt and server.key")
+
+
+def _register_client(action: AddCommand) -> None:
+    parser = action("client", command_client, "start a client on this host")
+    parser.add_argument("--server", metavar="HOST:PORT", required=True, help="the server's address for clients")
+    data = parser.add_mutually_exclusive_group(required=True)
+    data.add_argument("--data", metavar="SPEC", help="this host's private data: npz:FILE or folder:DIR; it stays here")
+    data.add_argument(
+        "--partition-id", metavar="N", help="for trials: the number of this client in a divided public data set"
+    )
+    parser.add_argument(
+        "--folder", metavar="DIR", default="client", help="for what it remembers between rounds (default: client)"
+    )
+    parser.add_argument("--name", default=None, help="the client's name (default: that of its key)")
+    parser.add_argument(
+        "--port",
+        metavar="N",
+        default=str(RUNTIME_PORT),
+        help=f"a free port of this host's loopback (default: {RUNTIME_PORT})",
+    )
+    parser.add_argument(
+        "--max-retries",
+        metavar="N",
+        default=None,
+        help="attempts to reach the server before giving up (default: no end)",
+    )
+    add_keys(parser, "the folder with ca.crt and NAME.key")
+
+
+def command_init(args: argparse.Namespace) -> int:
+    from deploy.keys import make_keys
+
+    folder = Path(args.folder)
+    for path in make_keys(folder, comma_list(args.server), comma_list(args.clients)):
+        print(path)
+    print(
+        f"Copy {folder / 'server'} to the server's host and each folder of {folder / 'clients'} to its client's host."
+    )
+    return 0
+
+
+def command_server(args: argparse.Namespace) -> int:
+    host, port = address(args.control, "--control")
+    address(args.fleet, "--fleet")
+    folder = Path(args.folder).resolve()
+    words = ["--host", host, "--port", port, "--fleet-api-address", args.fleet]
+    words += ["--database", str(folder / "federation.db"), "--disable-runtime-dependency-installation"]
+    if args.insecure:
+        warn_insecure("anyone who reaches this server can join the federation and read what is sent")
+        words.append("--insecure")
+    else:
+        keys = Path(args.keys) / "server" if (Path(args.keys) / "server").is_dir() else Path(args.keys)
+        for flag, file in (("ca-certfile", "ca.crt"), ("certfile", "server.crt"), ("keyfile", "server.key")):
+            words += [f"--ssl-{flag}", existing(keys / file)]
+        words.append("--enable-supernode-auth")
+    _become(folder, [command("flower-superlink"), *words])
+
+
+def command_client(args: argparse.Namespace) -> int:
+    from deploy.keys import client_key
+
+    address(args.server, "--server")
+    folder = Path(args.folder).resolve()
+    words = ["--superlink", args.server, "--port", str(number(args.port, "--port", 65535))]
+    if args.max_retries is not None:
+        words += ["--max-retries", str(number(args.max_retries, "--max-retries"))]
+    if args.insecure:
+        if args.name is None and args.data:
+            raise ConfigError("Without a key the client needs a --name.")
+        warn_insecure("what this client sends can be read and changed on its way, and the server is not checked")
+        words.append("--insecure")
+        name = args.name
+    else:
+        key = client_key(Path(args.keys))
+        words += ["--root-certificates", existing(Path(args.keys) / "ca.crt")]
+        words += ["--auth-supernode-private-key", str(key.resolve())]
+        name = args.name or key.stem
+    words += ["--node-config", node_config(name, args.data, args.partition_id, folder / "state")]
+    _become(folder, [sys.executable, "-m", "deploy.supernode", *words])
+
+
+def node_config(name: str | None, data: str | None, partition: str | None, state: Path) -> str:
+    """What a node knows about itself, in Flower's text form."""
+    if data is None:
+        return f"partition-id={number(partition or '', '--partition-id')}"
+    from deploy.keys import NAME
+    from fl_data import check_dataset_spec
+
+    check_dataset_spec(data)
+    scheme, colon, place = data.partition(":")
+    spec = f"{scheme}:{Path(place).expanduser().resolve()}" if colon else data
+    if name is None or not NAME.fullmatch(name):
+        raise ConfigError(f"A client's name is letters, digits, '.', '_' and '-', but {name!r} was given.")
+    for text in (spec, str(state)):
+        if "'" in text or "\n" in text:
+            raise ConfigError(f"A path with a quotation mark cannot be given to a client, but {text!r} was: rename it.")
+    return f"name='{name}' data='{spec}' state='{state}'"
+
+
+def _become(folder: Path, words: list[str]) -> NoReturn:
+    """Replace this process by Flower's, so that signals and exit codes are its own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    os.chdir(folder)
+    sys.stdout.flush()
+    os.execve(words[0], words, environment(folder / "flower"))

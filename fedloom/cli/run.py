@@ -1,0 +1,35 @@
+"""`fedloom run`: one run, its folder and its report."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from fedloom.cli.flags import AddCommand, add_options, given_options
+from fedloom.cli.interrupts import INTERRUPTED, stoppable
+from fedloom.cli.report import add_open_flag, show
+from simulation.engines.ray_start import begin_early
+
+
+def register(command: AddCommand) -> None:
+    parser = command("run", command_run, "run one strategy and write a run folder")
+    add_options(parser)
+    add_open_flag(parser)
+
+
+def command_run(args: argparse.Namespace) -> int:
+    values = given_options(args)
+    begin_early(values)  # before the other imports, which take as long as the start of Ray
+    from fl_runs.progress import progress
+    from simulation.report.page import write_report
+    from simulation.runner import run
+
+    with stoppable() as stop, progress() as shown:
+        result = run(values, [shown], stop)
+    if not result.finished:
+        print(
+            f"Stopped after round {result.rounds}. Continue with: fedloom run --resume {result.folder}", file=sys.stderr
+        )
+        return INTERRUPTED
+    show(write_report([result.folder], result.folder / "report.html"), args.open)
+    return 0

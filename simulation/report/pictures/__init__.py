@@ -1,0 +1,5 @@
+"""Pictures of runs and partitions as plotly figures.
+
+They are pure functions of records, and return None where no run has the data. A configuration keeps its colour, dash
+and marker in every picture.
+"""

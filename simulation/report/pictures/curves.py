@@ -1,0 +1,99 @@
+"""Curves over the rounds: accuracy, losses, and any number that a method reports of its own.
+
+Runs that differ in their seed only become one line, their mean, within a band of one sample standard deviation to
+either side, over the rounds that all of them have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from fl_runs.reading import RunGroup, RunRecord, group_runs, is_number
+from simulation.report.pictures.drawing import (
+    DASHES,
+    PALETTE,
+    SYMBOLS,
+    blank_figure,
+    colour_of,
+    identity_of,
+    short,
+    thin,
+    whole_rounds,
+)
+
+FORMAT_KEYS = frozenset(
+    ("round", "global/accuracy", "global/loss", "train/loss", "bytes_up", "bytes_down", "cohort", "weights", "dropped")
+)
+MOST_POINTS = 1500
+
+Curve = tuple[list[int], np.ndarray, np.ndarray | None]  # rounds, mean, deviation over seeds
+
+
+def accuracy_figure(runs: Sequence[RunRecord]) -> go.Figure | None:
+    return curve_figure(runs, "global/accuracy", "Accuracy", ".1%")
+
+
+def loss_figure(runs: Sequence[RunRecord], key: str = "global/loss") -> go.Figure | None:
+    return curve_figure(runs, key, "Loss", ".4~g")
+
+
+def extra_figures(runs: Sequence[RunRecord]) -> dict[str, go.Figure]:
+    """One figure for each number that a method reports of its own, under its key, such as `ssa/loss_cos`."""
+    keys = {key for run in runs for line in run.metrics for key, value in line.items() if is_number(value)}
+    figures = {}
+    for key in sorted(keys - FORMAT_KEYS):
+        figure = curve_figure(runs, key, key, ".1%" if key.endswith("accuracy") else ".4~g")
+        if figure is not None:
+            figures[key] = figure
+    return figures
+
+
+def curve_figure(runs: Sequence[RunRecord], key: str, title: str, number: str) -> go.Figure | None:
+    """`key` over the rounds, with one line per configuration."""
+    figure = blank_figure("Round", title, hovermode="x unified")
+    figure.update_yaxes(tickformat=".0%" if number.endswith("%") else ".3~g")
+    figure.update_layout(height=460 if key == "global/accuracy" else 360)
+    for index, group in enumerate(group_runs(runs)):
+        figure.add_traces(curve_traces(group, index, across_seeds([run.series(key) for run in group.runs]), number))
+    return whole_rounds(figure) if figure.data else None
+
+
+def across_seeds(series: Sequence[Mapping[int, float]]) -> Curve:
+    """The rounds that every non-empty series has, the mean there, and the sample deviation if there are several."""
+    series = [one for one in series if one]
+    rounds = sorted(set.intersection(*(set(one) for one in series))) if series else []
+    values = np.array([[one[number] for number in rounds] for one in series], dtype=float)
+    values = values.reshape(len(series), len(rounds))
+    mean = values.mean(axis=0) if series else np.zeros(0)
+    return rounds, mean, values.std(axis=0, ddof=1) if len(series) > 1 else None
+
+
+def curve_traces(group: RunGroup, index: int, curve: Curve, number: str) -> list[go.Scatter]:
+    rounds, mean, deviation = curve
+    if not rounds:
+        return []
+    keep = thin(len(rounds), MOST_POINTS)
+    x, y = [rounds[i] for i in keep], [short(mean[i]) for i in keep]
+    style = {"color": colour_of(index), "width": 2, "dash": DASHES[index // len(PALETTE) % len(DASHES)]}
+    line = go.Scatter(x=x, y=y, line=style, **identity_of(group, index), hovertemplate=f"%{{y:{number}}}")
+    # Markers tell lines apart without colour; on long runs they would hide the line.
+    line.update(mode="lines+markers" if len(x) <= 40 else "lines")
+    line.update(marker={"symbol": SYMBOLS[index % len(SYMBOLS)], "size": 6 if len(x) > 1 else 10})
+    if deviation is None:
+        return [line]
+    spread = [short(deviation[i]) for i in keep]
+    line.update(customdata=spread, hovertemplate=f"%{{y:{number}}} ± %{{customdata:{number}}}")
+    edge = [a + b for a, b in zip(y, spread, strict=True)] + [a - b for a, b in zip(y, spread, strict=True)][::-1]
+    band = go.Scatter(x=x + x[::-1], y=[short(v) for v in edge], fill="toself", mode="lines", line={"width": 0})
+    band.update(
+        fillcolor=_translucent(colour_of(index)), hoverinfo="skip", **identity_of(group, index) | {"showlegend": False}
+    )
+    return [band, line]
+
+
+def _translucent(colour: str) -> str:
+    red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
+    return f"rgba({red},{green},{blue},0.18)"

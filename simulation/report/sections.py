@@ -1,0 +1,185 @@
+"""The page's sections with figures.
+
+A section is one function of the runs that returns a Panel, or None when no run has its data; SECTIONS is their order.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import plotly.graph_objects as go
+
+from fl_runs.reading import RunRecord, group_runs
+from simulation.report.pictures import classes, costs, curves, partition, personal, weights
+from simulation.report.pictures.drawing import MOST_COLUMNS
+
+
+@dataclass
+class Panel:
+    """What a section shows: a sentence on how to read it, and one figure, or several to choose from by their labels."""
+
+    caption: str
+    figures: dict[str, go.Figure] = field(default_factory=dict)
+    wide: bool = True
+    keyed: bool = False  # traces are configurations, so that the page's own key stands for the legend
+
+
+def accuracy_panel(runs: Sequence[RunRecord]) -> Panel:
+    figure = curves.accuracy_figure(runs)
+    if figure is None:
+        return Panel("No round was evaluated on the server, so there is no accuracy to show.")
+    return Panel(
+        f"Share of the server's evaluation examples that the global model gets right.{_spread(runs)}",
+        {"": figure},
+        keyed=True,
+    )
+
+
+def loss_panel(runs: Sequence[RunRecord]) -> Panel | None:
+    figure = curves.loss_figure(runs)
+    return figure and Panel(
+        "Mean loss of the global model on the server's evaluation examples.", {"": figure}, False, True
+    )
+
+
+def train_loss_panel(runs: Sequence[RunRecord]) -> Panel | None:
+    figure = curves.loss_figure(runs, "train/loss")
+    return figure and Panel("Mean loss that the round's clients saw while they trained.", {"": figure}, False, True)
+
+
+def class_panel(runs: Sequence[RunRecord]) -> Panel | None:
+    figure = classes.class_accuracy_figure(runs)
+    return figure and Panel(
+        "Accuracy of the global model on each class, at the last evaluation.", {"": figure}, keyed=True
+    )
+
+
+def class_history_panel(runs: Sequence[RunRecord]) -> Panel | None:
+    figures = {run.name: figure for run in runs if (figure := classes.class_history_figure(run))}
+    return (
+        Panel("Accuracy of each class as the rounds go by: which are learned late, and which are forgotten.", figures)
+        if figures
+        else None
+    )
+
+
+def personal_panel(runs: Sequence[RunRecord]) -> Panel | None:
+    figure = personal.personal_figure(runs)
+    return figure and Panel(
+        "How accurate the clients' own models are on their own held-out data: a line further right serves clients "
+        "better, a steeper one serves them more equally.",
+        {"": figure},
+        keyed=len(group_runs(runs)) > 1,
+    )
+
+
+def cuau_panel(runs: Sequence[RunRecord]) -> Panel | None:
+    figures = {run.name: figure for run in runs if (figure := personal.cuau_figure(run))}
+    caption = (
+        "What the server saw of each client in one shot, CUAU, against how skewed its labels really are, which only a "
+        "simulation knows."
+    )
+    return Panel(caption, figures, wide=False) if figures else None
+
+
+def cluster_panel(runs: Sequence[RunRecord]) -> Panel | None:
+    figures = {run.name: figure for run in runs if (figure := personal.cluster_figure(run))}
+    caption = "Accuracy of the clients' own models, cluster by cluster; cluster 1 has the least skewed labels."
+    return Panel(caption, figures, wide=False) if figures else None
+
+
+def partition_panel(runs: Sequence[RunRecord]) -> Panel | None:
+    figures: dict[str, go.Figure] = {}
+    for label, split in _partitions(runs).items():
+        figures[label] = partition.partition_figure(split["counts"], split["class_names"], split["client_ids"])
+    caption = "Examples of each class that each client holds, and above them the client's total."
+    return Panel(caption, figures) if figures else None
+
+
+def balance_panel(runs: Sequence[RunRecord]) -> Panel | None:
+    splits = _partitions(runs)
+    figures = {label: figure for label, split in splits.items() if (figure := classes.class_balance_figure(split))}
+    caption = "Share of each class in all clients' data together, beside its share in the server's evaluation data."
+    return Panel(caption, figures) if figures else None
+
+
+def weights_panel(runs: Sequence[RunRecord]) -> Panel | None:
+    budget = weights.MOST_CELLS // max(1, len(runs))
+    figures = {run.name: figure for run in runs if (figure := weights.weights_figure(run, budget))}
+    caption = "How much each client counted in each round; blank where it was not sampled or its reply was dropped."
+    return Panel(caption + _averaged(runs), figures) if figures else None
+
+
+def traffic_panel(runs: Sequence[RunRecord]) -> Panel | None:
+    figure = costs.traffic_figure(runs)
+    ways = "both ways, one on top of the other" if len(group_runs(runs)) == 1 else "both ways together"
+    caption = f"Data sent since the start, {ways} (1 MB is a million bytes)."
+    return figure and Panel(caption, {"": figure}, wide=False, keyed=len(group_runs(runs)) > 1)
+
+
+def seconds_panel(runs: Sequence[RunRecord]) -> Panel | None:
+    figure = costs.seconds_figure(runs)
+    each, averaged = ("in each round", _averaged(runs)) if len(runs) == 1 else ("in the mean round", "")
+    return figure and Panel(f"Seconds that each phase took {each}.{averaged}", {"": figure}, wide=False)
+
+
+def extra_panel(runs: Sequence[RunRecord]) -> Panel | None:
+    figures = curves.extra_figures(runs)
+    return (
+        Panel("Numbers that the method reports of its own, by their names in metrics.jsonl.", figures, keyed=True)
+        if figures
+        else None
+    )
+
+
+SECTIONS: tuple[tuple[str, Callable[[Sequence[RunRecord]], Panel | None]], ...] = (
+    ("Accuracy", accuracy_panel),
+    ("Evaluation loss", loss_panel),
+    ("Training loss", train_loss_panel),
+    ("Accuracy by class", class_panel),
+    ("Classes over time", class_history_panel),
+    ("Personalised accuracy", personal_panel),
+    ("Clusters", cuau_panel),
+    ("Personalised accuracy by cluster", cluster_panel),
+    ("The method's own numbers", extra_panel),
+    ("Who holds what", partition_panel),
+    ("Class balance", balance_panel),
+    ("Weights of the clients", weights_panel),
+    ("Traffic", traffic_panel),
+    ("Time", seconds_panel),
+)
+
+
+def _partitions(runs: Sequence[RunRecord]) -> dict[str, dict[str, Any]]:
+    """The different splits among the runs, under their seeds if those tell them apart, else under a run's name."""
+    having: dict[str, list[RunRecord]] = {}
+    for run in runs:
+        if run.partition and run.partition["counts"]:
+            having.setdefault(json.dumps(run.partition, sort_keys=True), []).append(run)
+    seeds = [{run.seed for run in members} for members in having.values()]
+    by_seed = all(len(one) == 1 for one in seeds) and len(set.union(set(), *seeds)) == len(seeds)
+    return {
+        f"seed {members[0].seed}" if by_seed else members[0].name: members[0].partition or {}
+        for members in having.values()
+    }
+
+
+def _spread(runs: Sequence[RunRecord]) -> str:
+    repeated = [group for group in group_runs(runs) if len(group.runs) > 1]
+    if not repeated:
+        return ""
+    text = " Lines are means over seeds, bands one sample standard deviation to either side."
+    uneven = [g.label for g in repeated if len({tuple(run.series("global/accuracy")) for run in g.runs}) > 1]
+    return text + (
+        f" Where seeds were evaluated in different rounds ({', '.join(uneven)}), only shared rounds are drawn."
+        if uneven
+        else ""
+    )
+
+
+def _averaged(runs: Sequence[RunRecord]) -> str:
+    long = any(len(run.metrics) > MOST_COLUMNS for run in runs)
+    return " Neighbouring rounds of long runs share a column, which shows their mean." if long else ""

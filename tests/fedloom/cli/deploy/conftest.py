@@ -1,0 +1,30 @@
+"""Commands of `fedloom deploy` that would become Flower's process are kept instead."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fedloom.cli.main import main
+from tests.fedloom.cli.deploy.replaced import Replaced
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
+    """Instead of becoming Flower's process, keep what it would have been started with."""
+    monkeypatch.chdir(tmp_path)
+    calls: list[Any] = []
+
+    def execve(path: str, words: list[str], variables: dict[str, str]) -> None:
+        calls.append((words, variables))
+        raise Replaced
+
+    monkeypatch.setattr(os, "execve", execve)
+    assert main(["deploy", "init", "--server", "127.0.0.1", "--clients", "site-a,site-b"]) == 0
+    x, y = np.zeros((4, 2), dtype=np.float32), np.arange(4) % 2
+    np.savez("a.npz", x_train=x, y_train=y, x_test=x, y_test=y)
+    return calls

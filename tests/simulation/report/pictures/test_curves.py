@@ -1,0 +1,50 @@
+"""What the curves hold: means over seeds, bands, and a colour for each configuration."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fl_runs.reading import read_run, read_runs
+from simulation.report.pictures.costs import traffic_figure
+from simulation.report.pictures.curves import accuracy_figure, extra_figures, loss_figure
+from simulation.report.pictures.drawing import PALETTE
+from tests.made_runs import MakeRun, record
+
+
+def test_seeds_become_mean_and_band() -> None:
+    runs = [record("fedavg", 1, {0: 0.1, 1: 0.4, 2: 0.6}), record("fedavg", 2, {0: 0.1, 1: 0.6})]
+    figure = accuracy_figure(runs)
+    assert figure is not None
+    band, line = figure.data
+    assert list(line.x) == [0, 1]
+    assert list(line.y) == pytest.approx([0.1, 0.5])
+    spread = 0.2 / np.sqrt(2)
+    assert list(line.customdata) == pytest.approx([0, spread], abs=1e-6)
+    assert list(band.y) == pytest.approx([0.1, 0.5 + spread, 0.5 - spread, 0.1], abs=1e-6)
+
+
+def test_a_single_run_is_a_line_without_a_band_and_missing_values_are_left_out() -> None:
+    run = record("fedavg", 1, {0: 0.1, 1: float("nan"), 2: 0.5})
+    figure = accuracy_figure([run])
+    assert figure is not None
+    assert len(figure.data) == 1
+    assert list(figure.data[0].x) == [0, 2]
+
+
+def test_a_configuration_keeps_its_colour_in_every_figure(make_run: MakeRun) -> None:
+    runs = read_runs([make_run(s, strategy=s, seed=1, rounds=3) for s in ("fedavg", "fedssa", "scaffold")])
+    del runs[0].metrics[1]["train/loss"], runs[0].metrics[2]["train/loss"], runs[0].metrics[3]["train/loss"]
+    figures = [accuracy_figure(runs), loss_figure(runs, "train/loss"), traffic_figure(runs)]
+    colours: dict[str, set[str]] = {}
+    for figure in figures:
+        assert figure is not None
+        for trace in figure.data:
+            colours.setdefault(trace.name, set()).add(trace.line.color)
+    assert colours == {name: {PALETTE[i]} for i, name in enumerate(("fedavg", "fedssa", "scaffold"))}
+
+
+def test_extra_figures_are_the_methods_own_numbers_only(make_run: MakeRun) -> None:
+    figures = extra_figures([read_run(make_run(rounds=3, extra=True))])
+    assert sorted(figures) == ["disco/effective_clients", "ssa/loss_cos"]
+    assert extra_figures([read_run(make_run("plain", rounds=3))]) == {}

@@ -1,0 +1,38 @@
+"""A partition's picture keeps every example, for few clients and for very many."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from simulation.report.pictures.partition import arrange_partition, partition_figure, partition_png
+
+
+@pytest.mark.parametrize("clients", [3, 60, 61, 500, 1000])
+def test_partition_keeps_every_example_on_average_from_few_to_many_clients(clients: int, tmp_path: Path) -> None:
+    counts = np.random.default_rng(0).integers(0, 50, (clients, 4))
+    names, ids = ["cat", "dog", "$owl$", "<b>"], list(range(clients))
+    figure = partition_figure(counts.tolist(), names, ids, title="A <b>split</b>")
+    sizes, cells = figure.data
+    assert len(sizes.x) == min(clients, {500: 250, 1000: 250}.get(clients, clients))
+    assert np.mean(sizes.y) == pytest.approx(counts.sum() / clients)
+    assert len(set(sizes.x)) == len(sizes.x)
+    assert cells.y[3] == "&lt;b&gt;"
+    assert figure.layout.title.text == "A &lt;b&gt;split&lt;/b&gt;"
+    partition_png(counts.tolist(), names, ids, tmp_path / "split.png")
+    assert (tmp_path / "split.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_many_clients_are_ordered_by_main_class() -> None:
+    counts = np.eye(3, dtype=int)[np.arange(90) % 3] * 10
+    rows, labels, ordered = arrange_partition(counts.tolist(), list(range(90)))
+    assert ordered
+    assert rows.argmax(axis=1).tolist() == [0] * 30 + [1] * 30 + [2] * 30
+    assert [int(label) % 3 for label in labels] == [0] * 30 + [1] * 30 + [2] * 30
+
+
+def test_partition_that_does_not_fit_its_clients_is_a_sentence() -> None:
+    with pytest.raises(ValueError, match="do not fit 3 clients"):
+        partition_figure([[1, 2]], ["a", "b"], [0, 1, 2])
