@@ -110,10 +110,10 @@ def build(
         return model
     _check_numbers(shape, kind, num_classes, num_outputs, projection)
     made_by = loading.resolve(name, source) if given is None else given
-    offered = Offered(num_classes, shape, num_outputs or num_classes, vocabulary)
+    outputs = num_outputs or num_classes
+    offered = Offered(outputs, shape, outputs, vocabulary)
     with seeded(seed, "model"), torch.device("cpu"):
-        model = wrap(make(made_by, name, offered), example_of(shape, kind), offered.num_outputs, name)
-    return model
+        return wrap(make(made_by, name, offered), example_of(shape, kind), outputs, name)
 
 
 def auto(dataset_name: str, kind: str, shape: tuple[int, ...]) -> str:

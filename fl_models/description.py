@@ -6,6 +6,7 @@ from typing import Any
 
 from torch import nn
 
+from fl_models.foreign import ForeignModel
 from fl_models.loading import Source
 from fl_models.model import Model
 
@@ -33,6 +34,6 @@ def describe(model: Model, source: Source | None = None) -> dict[str, Any]:
 
 
 def _kind(layer: nn.Module) -> str:
-    details = layer.extra_repr()
-    own = getattr(layer, "original", layer)  # a wrapped module of a single layer is that layer
+    own: nn.Module = layer.original if isinstance(layer, ForeignModel) else layer
+    details = own.extra_repr()
     return f"{type(own).__name__}({details})" if details else type(own).__name__

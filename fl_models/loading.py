@@ -19,8 +19,8 @@ from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
 from fl_config.errors import ConfigError, nearest
-from fl_data import import_torchvision
 from fl_models.spelling import find, is_file, parse, spelled, top_level_names
+from fl_models.vision import beside_torchvision
 
 PRIVATE = "fedloom_own_"  # how the names of modules that are made of a text begin
 Answer = TypeVar("Answer")
@@ -33,6 +33,10 @@ class Source(NamedTuple):
     place: str
     text: str
     sha256: str
+
+    @classmethod
+    def of(cls, place: str, text: str) -> Source:
+        return cls(place, text, sha256_of(text))
 
 
 def source_of(spec: Any) -> Source:
@@ -58,7 +62,7 @@ def _read(place: str) -> Source:
         raise ConfigError(f"The file {place} cannot be read ({error.strerror}).") from None
     except UnicodeDecodeError:
         raise ConfigError(f"The file {place} is not UTF-8 text.") from None
-    return Source(place, text, sha256_of(text))
+    return Source.of(place, text)
 
 
 def sha256_of(text: str) -> str:
@@ -103,7 +107,7 @@ def from_text(place: str, text: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        run(place, lambda: _beside_torchvision(text, lambda: loader.exec_module(module)))
+        run(place, lambda: beside_torchvision(text, lambda: loader.exec_module(module)))
     except BaseException:
         del sys.modules[name]
         raise
@@ -125,12 +129,12 @@ class _TextLoader(importlib.abc.ExecutionLoader):
 
 def _imported(place: str, source: Source) -> ModuleType:
     try:
-        installed = _read(place).sha256
+        installed = _read(place).text
     except ConfigError:
-        installed = ""
-    if installed != source.sha256:
+        installed = None
+    if installed != source.text:
         return from_text(place, source.text)
-    return run(place, lambda: _beside_torchvision(source.text, lambda: importlib.import_module(place)))
+    return run(place, lambda: beside_torchvision(source.text, lambda: importlib.import_module(place)))
 
 
 def being_loaded() -> str:
@@ -154,19 +158,6 @@ def run(place: str, action: Callable[[], Answer]) -> Answer:
         raise ConfigError(f"{place} fails{_line(error, place)}: {type(error).__name__}: {error}") from error
     finally:
         _running.pop()
-
-
-def _beside_torchvision(text: str, action: Callable[[], Answer]) -> Answer:
-    """`action` with torchvision importable, also beside a torch that its native library does not fit."""
-    if "torchvision" in text and importlib.util.find_spec("torchvision") is not None:
-        import_torchvision()
-    try:
-        return action()
-    except RuntimeError as error:
-        if "torchvision::" not in str(error):
-            raise
-        import_torchvision()  # a library that the text imports asked for it
-        return action()
 
 
 def _line(error: BaseException, place: str) -> str:

@@ -16,7 +16,7 @@ GIVEN = "num_classes, shape, num_outputs, vocabulary"
 
 
 class Offered(NamedTuple):
-    """What a model may ask for, by the name of a parameter."""
+    """What a model may ask for, by the name of a parameter; the number of outputs is that of classes where there are classes."""
 
     num_classes: int
     shape: tuple[int, ...]
@@ -57,5 +57,5 @@ def arguments(made_by: Any, name: str, offered: Offered) -> dict[str, Any]:
         )
     chosen = {p.name: known[p.name] for p in parameters if p.name in known and p.name not in by_position}
     if "num_classes" not in chosen and "num_outputs" not in chosen and any(p.kind is p.VAR_KEYWORD for p in parameters):
-        chosen["num_classes"] = offered.num_outputs
+        chosen["num_classes"] = offered.num_classes
     return chosen

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
+from fl_models.foreign import ForeignModel
 from fl_models.model import Model
 
 _DRAWING = (
@@ -21,6 +22,6 @@ _DRAWING = (
 
 def draws_random_numbers(model: nn.Module) -> bool:
     """For models of the project, whether one of their layers draws; for all others True, as `F.dropout` cannot be seen."""
-    if not isinstance(model, Model) or hasattr(model, "original"):
+    if isinstance(model, ForeignModel) or not isinstance(model, Model):
         return True
     return any(isinstance(layer, _DRAWING) or getattr(layer, "dropout", 0) for layer in model.modules())

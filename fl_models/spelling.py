@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import importlib.util
 import os
 import re
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fl_config.errors import ConfigError
+from fl_models.vision import beside_torchvision
 
 NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
@@ -75,10 +77,13 @@ def find(module: str) -> ModuleSpec | None:
     # `python -m` has the current folder on its path, the command `fedloom` has not; at the end it hides nothing.
     if "" not in sys.path and os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
+    importlib.invalidate_caches()  # the file may have been written a moment ago
     try:
-        return importlib.util.find_spec(module)
-    except (ImportError, ValueError, AttributeError):
+        return beside_torchvision(module, lambda: importlib.util.find_spec(module))
+    except (ModuleNotFoundError, ValueError):
         return None
+    except Exception as error:
+        raise ConfigError(f"The package of {module!r} cannot be imported: {type(error).__name__}: {error}") from error
 
 
 def spelled(thing: Any) -> str:
