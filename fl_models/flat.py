@@ -2,7 +2,8 @@
 
 Two orders of the same d numbers. *Canonical*: `named_parameters` order, each parameter C-contiguous in its own shape;
 this is what crosses the wire and what the server adds up. *Internal*: the same, but the weights of convolutions are
-stored channels-last, as the fast kernels want them. A parameter occupies the same range in both.
+stored channels-last, as the fast kernels want them. A parameter occupies the same range in both. A module that is not
+of the project keeps the memory format of plain PyTorch (`Model.channels_last`): both orders are the same there.
 """
 
 from __future__ import annotations
@@ -79,12 +80,14 @@ def load_buffers(model: nn.Module, buffers: Mapping[str, npt.NDArray[np.generic]
 class FlatModel:
     """A model whose parameters and gradients are views into `theta` and `grad`, two flat float32 vectors of size d.
 
-    The model must be on its device already: moving it afterwards would cut the views.
+    The model must be on its device already: moving it afterwards would cut the views. `channels_last` is the model's own
+    unless it is given.
     """
 
-    def __init__(self, model: Model, channels_last: bool = True) -> None:
+    def __init__(self, model: Model, channels_last: bool | None = None) -> None:
         parameters = dict(model.named_parameters())
         device = _check_parameters(parameters)
+        channels_last = model.channels_last if channels_last is None else channels_last
         self.model = model
         self.names = list(parameters)
         self._slots: dict[str, _Slot] = {}

@@ -9,7 +9,10 @@ from torch import Tensor, nn
 
 
 class Outputs(NamedTuple):
-    """One pass through a model; `z` is the projection where the model has one, otherwise the features themselves."""
+    """One pass through a model; `z` is the projection where the model has one, otherwise the features themselves.
+
+    A model without a head has no features either: all three are its logits there.
+    """
 
     features: Tensor
     z: Tensor
@@ -39,19 +42,22 @@ class Model(nn.Module):
     """logits = head(projection(body(x))); names in the state dict start with `body.`, `projection.` or `head.`.
 
     `default_trunk_end` are the modules that FedCUAU trains per cluster: the last residual
-    block or the last convolution, and everything after it.
+    block or the last convolution, and everything after it. `name` is how `--model` spells it.
     """
 
+    has_head: bool = True  # False for another's module that does not end with an nn.Linear
+    channels_last: bool = True  # how the weights of convolutions lie in memory, and the images that the model is given
+    name: str = ""
     body: nn.Module
     projection: nn.Module | None
     head: nn.Module
     default_trunk_end: tuple[str, ...]
 
-    def __init__(self, body: Body, num_classes: int, projection: int = 0) -> None:
+    def __init__(self, body: Body, num_outputs: int, projection: int = 0) -> None:
         super().__init__()
         self.body = body
         self.projection = projection_head(body.width, projection) if projection else None
-        self.head = nn.Linear(projection or body.width, num_classes)
+        self.head = nn.Linear(projection or body.width, num_outputs)
         after_body = ("projection", "head") if projection else ("head",)
         self.default_trunk_end = (*(f"body.{name}" for name in body.trunk_end), *after_body)
 
@@ -68,7 +74,7 @@ class Model(nn.Module):
         return features
 
     def head_names(self) -> list[str]:
-        """Names of the head's parameters, in the order of `named_parameters`."""
+        """Names of the head's parameters, in the order of `named_parameters`; none where there is no head."""
         of_head = {id(parameter) for parameter in self.head.parameters()}
         return [name for name, parameter in self.named_parameters() if id(parameter) in of_head]
 

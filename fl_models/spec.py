@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from fl_config.device import choose_device
 from fl_config.options import Options
-from fl_models.architectures import auto, build
+from fl_models.building import auto, build, names_code
 from fl_models.flat import FlatModel
+from fl_models.loading import Source, source_of
+from fl_models.model import Model
 
 
 class Described(Protocol):
@@ -29,7 +31,11 @@ class Described(Protocol):
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """Everything that a model's architecture and initial weights depend on."""
+    """Everything that a model's architecture and initial weights depend on.
+
+    `num_outputs` is 0 for one per class. `source` is the text of a model of the user's; `given` is a class, function or module
+    that has no text other processes could read, and works in this process only.
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -38,16 +44,39 @@ class ModelSpec:
     vocabulary: int
     projection: int
     seed: int
+    num_outputs: int = 0
+    source: Source | None = None
+    given: Any = None
 
 
-def model_spec(config: Options, dataset: Described, projection: int) -> ModelSpec:
+def model_spec(
+    config: Options,
+    dataset: Described,
+    projection: int,
+    *,
+    num_outputs: int = 0,
+    source: Source | None = None,
+    given: Any = None,
+) -> ModelSpec:
+    """The specification of `--model` for a data set; a model of the user's is read from the disk unless its text is given."""
     name = auto(config.dataset, dataset.kind, dataset.shape) if config.model == "auto" else config.model
+    if source is None and given is None and names_code(name):
+        source = source_of(name)
     return ModelSpec(
-        name, dataset.shape, dataset.num_classes, dataset.kind, dataset.vocabulary, projection, config.seed
+        name,
+        dataset.shape,
+        dataset.num_classes,
+        dataset.kind,
+        dataset.vocabulary,
+        projection,
+        config.seed,
+        num_outputs,
+        source,
+        given,
     )
 
 
-def build_model(spec: ModelSpec) -> Any:
+def build_model(spec: ModelSpec) -> Model:
     return build(
         spec.name,
         spec.shape,
@@ -56,6 +85,9 @@ def build_model(spec: ModelSpec) -> Any:
         vocabulary=spec.vocabulary,
         projection=spec.projection,
         seed=spec.seed,
+        num_outputs=spec.num_outputs,
+        source=spec.source,
+        given=spec.given,
     )
 
 

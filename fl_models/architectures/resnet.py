@@ -9,11 +9,12 @@ GroupNorm has 2 groups, as in FedDyn's models; `:bn` after the name gives BatchN
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from fl_models.declaration import Inputs, architecture, one_option
 from fl_models.model import SequentialBody
 
 GROUPS = 2
@@ -64,12 +65,31 @@ class Block(nn.Module):
         return total.relu_()
 
 
-def resnet_body(name: str, channels: int, batch_norm: bool = False) -> SequentialBody:
+@architecture(
+    "resnet18",
+    "ResNet-18, 3x3 stem, no first pooling, GroupNorm, or BatchNorm with :bn (FedDisco, FedSSA, FedCUAU)",
+    takes="images",
+    option=one_option("bn"),
+    chosen_for={"ham10000": "resnet18", "imagenet100": "resnet18"},
+)
+def resnet18(inputs: Inputs, batch_norm: bool) -> SequentialBody:
+    return resnet_body(inputs.shape[0], (64, 128, 256, 512), 2, convolution_shortcut, batch_norm)
+
+
+@architecture(
+    "resnet20",
+    "ResNet-20 for 32x32 images, GroupNorm, or BatchNorm with :bn (ASD)",
+    takes="images",
+    option=one_option("bn"),
+)
+def resnet20(inputs: Inputs, batch_norm: bool) -> SequentialBody:
+    return resnet_body(inputs.shape[0], (16, 32, 64), 3, pad_shortcut, batch_norm)
+
+
+def resnet_body(
+    channels: int, widths: Sequence[int], depth: int, shortcut: Shortcut, batch_norm: bool
+) -> SequentialBody:
     norm: Norm = nn.BatchNorm2d if batch_norm else group_norm
-    widths, depth, shortcut = {
-        "resnet18": ((64, 128, 256, 512), 2, convolution_shortcut),
-        "resnet20": ((16, 32, 64), 3, pad_shortcut),
-    }[name]
     inputs = widths[0]
     layers: dict[str, nn.Module] = {
         "conv1": nn.Conv2d(channels, inputs, 3, padding=1, bias=False),

@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fl_config.errors import ConfigError
+from fl_models.declaration import Inputs, architecture
 from fl_models.model import Body
 
 PATCH = 4
@@ -71,3 +72,10 @@ class TransformerBody(Body):
         words = self.patches(x).flatten(2).transpose(1, 2) + self.positions
         features: Tensor = self.norm(self.blocks(words)).mean(dim=1)
         return features
+
+
+@architecture(
+    "vit", "small vision transformer: patches of 4x4, width 128, 4 blocks of 4 heads (after ASD)", takes="images"
+)
+def transformer_body(inputs: Inputs, option: None) -> TransformerBody:
+    return TransformerBody(inputs.shape)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from fl_config.errors import ConfigError
+from fl_models.declaration import Inputs, architecture
 from fl_models.model import Body
 
 HIDDEN = 32
@@ -28,3 +30,19 @@ class TextBody(Body):
         words = self.embedding(tokens).transpose(1, 2)
         # Maximum and ReLU commute, as in the image models.
         return torch.cat([conv(words).amax(dim=2) for conv in self.convs], dim=1).relu_()
+
+
+@architecture(
+    "textcnn",
+    "embedding and convolutions of widths 3, 4, 5 over tokens, maximum over time (FedDisco on AG News)",
+    takes="tokens",
+)
+def text_body(inputs: Inputs, option: None) -> TextBody:
+    shape, vocabulary = inputs
+    if len(shape) != 1 or shape[0] < max(WIDTHS):
+        raise ConfigError(f"Model 'textcnn' needs texts of at least {max(WIDTHS)} tokens, but the shape is {shape}.")
+    if vocabulary < 2:
+        raise ConfigError(
+            f"Model 'textcnn' needs the number of different tokens as vocabulary, but it is {vocabulary}."
+        )
+    return TextBody(vocabulary)

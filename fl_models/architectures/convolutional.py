@@ -11,12 +11,12 @@ Deviation: where an image is too small for unpadded 5x5 convolutions (below 16x1
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torch import nn
 
 from fl_config.errors import ConfigError
+from fl_models.declaration import Inputs, architecture
 from fl_models.model import SequentialBody
 
 
@@ -37,18 +37,50 @@ class Plan:
         return pixels
 
 
-PLANS = {
-    "lenet": Plan(channels=(6, 16), kernel=5, hidden=(120, 84)),
-    "cnn64": Plan(channels=(64, 64), kernel=5, hidden=(384, 192)),
-    "tiny-cnn": Plan(channels=(64, 64, 64), kernel=3, hidden=(512, 384), padded=True, groups=4),
-    "femnist-cnn": Plan(channels=(32, 64), kernel=5, hidden=(2048,), padded=True),
-}
+@architecture(
+    "lenet",
+    "5x5 convolutions 6, 16 and fully connected 120, 84 (MOON, FedDisco, FedSSA)",
+    takes="images",
+    chosen_for={"fashion-mnist": "lenet", "cifar10": "lenet", "cinic10": "lenet"},
+)
+def lenet(inputs: Inputs, option: None) -> SequentialBody:
+    return convolutional_body("lenet", Plan(channels=(6, 16), kernel=5, hidden=(120, 84)), inputs)
 
 
-def convolutional_body(name: str, shape: Sequence[int]) -> SequentialBody:
+@architecture(
+    "cnn64",
+    "5x5 convolutions 64, 64 and fully connected 384, 192 (FedDyn, ASD, FedSSG)",
+    takes="images",
+    chosen_for={"cifar100": "cnn64"},
+)
+def cnn64(inputs: Inputs, option: None) -> SequentialBody:
+    return convolutional_body("cnn64", Plan(channels=(64, 64), kernel=5, hidden=(384, 192)), inputs)
+
+
+@architecture(
+    "tiny-cnn",
+    "three 3x3 convolutions 64 with GroupNorm and fully connected 512, 384 (ASD on Tiny-ImageNet)",
+    takes="images",
+    chosen_for={"tiny-imagenet": "tiny-cnn"},
+)
+def tiny_cnn(inputs: Inputs, option: None) -> SequentialBody:
+    plan = Plan(channels=(64, 64, 64), kernel=3, hidden=(512, 384), padded=True, groups=4)
+    return convolutional_body("tiny-cnn", plan, inputs)
+
+
+@architecture(
+    "femnist-cnn",
+    "5x5 convolutions 32, 64 and fully connected 2048 (LEAF, FedCUAU)",
+    takes="images",
+    chosen_for={"femnist": "femnist-cnn"},
+)
+def femnist_cnn(inputs: Inputs, option: None) -> SequentialBody:
+    return convolutional_body("femnist-cnn", Plan(channels=(32, 64), kernel=5, hidden=(2048,), padded=True), inputs)
+
+
+def convolutional_body(name: str, plan: Plan, inputs: Inputs) -> SequentialBody:
     """(convolution, norm if any, 2x2 max-pooling, ReLU) for each of the channels, then (fully connected, ReLU)."""
-    plan = PLANS[name]
-    channels, height, width = shape
+    channels, height, width = inputs.shape
     padding = plan.kernel // 2 if plan.padded or not plan.side(min(height, width), padding=0) else 0
     pixels = plan.side(height, padding) * plan.side(width, padding)
     if not pixels:
@@ -67,12 +99,12 @@ def convolutional_body(name: str, shape: Sequence[int]) -> SequentialBody:
         layers[f"relu{number}"] = nn.ReLU(inplace=True)
         channels = out
     layers["flatten"] = nn.Flatten()
-    inputs = channels * pixels
+    size = channels * pixels
     for number, out in enumerate(plan.hidden, start=1):
-        layers[f"fc{number}"] = nn.Linear(inputs, out)
+        layers[f"fc{number}"] = nn.Linear(size, out)
         layers[f"fc{number}_relu"] = nn.ReLU(inplace=True)
-        inputs = out
+        size = out
     names = list(layers)
     from_last_convolution = names[names.index(f"conv{len(plan.channels)}") :]
     trunk_end = tuple(name for name in from_last_convolution if list(layers[name].parameters()))
-    return SequentialBody(layers, width=inputs, trunk_end=trunk_end)
+    return SequentialBody(layers, width=size, trunk_end=trunk_end)
