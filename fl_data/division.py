@@ -12,7 +12,7 @@ from fl_config.device import choose_device
 from fl_config.options import Options
 from fl_data.dataset import Dataset
 from fl_data.label_skew import label_counts
-from fl_data.partition import partition
+from fl_data.partitions import partition
 from fl_data.samples import Samples
 from fl_data.store import load
 from fl_data.target import held_out_split

@@ -15,8 +15,9 @@ import numpy as np
 from fl_config.errors import ConfigError
 from fl_config.seeds import rng
 from fl_data.dataset import DataError, Dataset
-from fl_data.formats.npz import arrange, open_npz, whole_labels
-from fl_data.partition import longtail_indices
+from fl_data.formats.labels import whole_labels
+from fl_data.formats.npz import arrange, open_npz
+from fl_data.partitions.longtail import longtail_indices
 
 _FORMS = {"uniform": "uniform", "skew": "skew:CLIENT", "imbalanced": "imbalanced:RHO", "npz": "npz:FILE"}
 
