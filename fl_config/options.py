@@ -38,11 +38,19 @@ class Options(BaseModel):
     )
     dataset: str = Field(
         "fashion-mnist",
-        description="a data set's name (see `fedloom data list`), npz:FILE, or folder:DIR with one folder a class",
+        description="a data set's name (see `fedloom data list`), npz:FILE, folder:DIR with one folder per class, csv:FILE, parquet:FILE, or hf:PATH",
+    )
+    label: str = Field(
+        "",
+        description="the column to predict, of csv:, parquet: and hf: data; several with commas for --task multilabel and regression",
+    )
+    normalise: Literal["auto", "none"] = Field(
+        "auto",
+        description="auto standardises images per channel and the numbers of a table; none leaves pixels / 255 and numbers as they are",
     )
     partition: str = Field(
         "dirichlet:0.5",
-        description="how training data is split: iid, dirichlet:BETA, lda:ALPHA, shards:CLASSES, biased:B:U, mixed:A,B,..., file:FILE.json; longtail:RHO, may precede; private: every client of a deployment has data of its own",
+        description="how training data is split: iid, biased:B:U, capped:BETA, column:NAME, dirichlet:BETA, drawn:SIZE:BETA, file:FILE.json, labels:K, lda:ALPHA, mixed:ALPHA,ALPHA,..., quantity:BETA, shards:CLASSES; longtail:RHO, may precede; private: every client of a deployment has data of its own",
     )
     target: str = Field(
         "uniform",
@@ -66,7 +74,10 @@ class Options(BaseModel):
     momentum: float = Field(0.0, ge=0, lt=1, description="clients' momentum")
     weight_decay: float = Field(0.0, ge=0, description="clients' L2 weight decay, added after clipping")
     clip: float = Field(0.0, ge=0, description="largest global norm of a local gradient; 0 is no clipping")
-    augment: Literal["none", "crop-flip"] = Field("none", description="augmentation of training batches")
+    augment: Literal["none", "crop-flip", "reflect-crop-flip"] = Field(
+        "none",
+        description="augmentation of training batches; reflect-crop-flip pads with the image's reflection instead of black",
+    )
     held_out: Annotated[float, Field(ge=0, lt=1)] | Literal["auto"] = Field(
         "auto",
         description="share of each client's training data kept for its personalised accuracy; auto is 0.2 where the strategy has personalised models, else 0",

@@ -40,7 +40,9 @@ class Dataset:
     flips: bool  # whether a mirrored image keeps its label
     vocabulary: int = 0  # tokens only: number of ids, with 0 for padding and 1 for an unknown word
     labels: Labels = "classes"
-    columns: Mapping[str, np.ndarray] = field(default_factory=dict)  # of the training rows, not features: the clients' names
+    columns: Mapping[str, np.ndarray] = field(
+        default_factory=dict
+    )  # of the training rows, not features: the clients' names
     encoding: Encoding | None = None  # tables only: how a row becomes features, for new rows to be treated alike
 
     @property

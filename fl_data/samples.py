@@ -56,7 +56,7 @@ class Samples:
         labels: Labels | None = None,
     ) -> None:
         self.described = dataset
-        asked: Labels = labels or getattr(dataset, "labels", "classes")
+        asked: Labels = labels if labels is not None else getattr(dataset, "labels", "classes")
         # A copy, always: memory-mapped rows are read-only, which torch tensors cannot be.
         rows = np.array(x if indices is None else x[indices])
         kind = np.int64 if asked == "classes" else np.float32

@@ -7,6 +7,7 @@ import hashlib
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -16,9 +17,10 @@ from fl_data.formats.ways import Wanted, way
 log = logging.getLogger("fedloom")
 _SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp"}
 Labelled = list[tuple[Path, int]]
+Place = Path | IO[bytes]
 
 
-def read_images(paths: Sequence[Path], side: int | None, channels: int = 3) -> np.ndarray:
+def read_images(paths: Sequence[Place], side: int | None, channels: int = 3) -> np.ndarray:
     """Decoded images [n, C, H, W]; with `side`, the shorter edge is scaled to it and the middle cut out."""
     from PIL import Image, ImageOps
 
@@ -128,7 +130,7 @@ def read_ham10000(folder: Path, side: int = 64) -> Decoded:
     return _decode(halves[False], halves[True], classes, side)
 
 
-@way("folder:DIR", "images, one folder per class, also as DIR/train/CLASS and DIR/test/CLASS", folder=True)
+@way("folder:DIR", "images, one folder per class, also as DIR/train/CLASS and DIR/test/CLASS", place="folder")
 def open_folder(folder: Path, wanted: Wanted) -> Dataset:
     decoded = read_folder(folder)
     mean, std = channel_statistics(decoded.x_train)
@@ -162,13 +164,14 @@ def read_folder(folder: Path) -> Decoded:
         raise DataError(f"{folder} has no image for any of its {len(classes)} classes.")
     if empty:  # on a host of a federation that is as it should be; the folder keeps the others' numbers right
         log.warning("%s has no image for the class %r (%d such classes).", folder, empty[0], len(empty))
-    sizes, modes = _survey([path for path, _ in train + test])
+    sizes, modes = survey_images([path for path, _ in train + test])
     if len(sizes) > 1:
         log.warning("%s has images of %d sizes; all are scaled to 64x64.", folder, len(sizes))
     return _decode(train, test, classes, 64 if len(sizes) > 1 else None, 1 if modes <= {"L", "1"} else 3)
 
 
-def _survey(paths: Sequence[Path]) -> tuple[set[tuple[int, int]], set[str]]:
+def survey_images(paths: Sequence[Place]) -> tuple[set[tuple[int, int]], set[str]]:
+    """The sizes and the modes that occur."""
     from PIL import Image
 
     sizes: set[tuple[int, int]] = set()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fl_data.dataset import DataError
+from fl_data.dataset import DataError, Labels
 
 FEW = 10  # so many classes are never too many, however small the data
 
@@ -29,7 +29,9 @@ def whole_labels(y: np.ndarray, rows: int, path: Path, key: str) -> np.ndarray:
         raise DataError(f"{path} has {key} of type {flat.dtype}; labels must be integers.")
     labels = flat.astype(np.int64) if np.isfinite(flat).all() else None
     if labels is None or not np.array_equal(labels, flat):
-        raise DataError(f"{path} has labels in {key} that are not whole numbers; for other numbers use --task regression.")
+        raise DataError(
+            f"{path} has labels in {key} that are not whole numbers; for other numbers use --task regression."
+        )
     return labels
 
 
@@ -37,7 +39,9 @@ def number_labels(y: np.ndarray, rows: int, path: Path, key: str) -> np.ndarray:
     """Finite float32 numbers, [n] or [n, k]."""
     flat = y.reshape(-1) if y.ndim == 2 and y.shape[1] == 1 else y
     if flat.ndim not in (1, 2) or len(flat) != rows:
-        raise DataError(f"{path} has {key} of shape {y.shape} for {rows} samples; one row of numbers per sample was expected.")
+        raise DataError(
+            f"{path} has {key} of shape {y.shape} for {rows} samples; one row of numbers per sample was expected."
+        )
     if not (np.issubdtype(flat.dtype, np.number) or flat.dtype == bool):
         raise DataError(f"{path} has {key} of type {flat.dtype}; regression needs numbers.")
     numbers = flat.astype(np.float32)
@@ -54,3 +58,9 @@ def many_labels(y: np.ndarray, rows: int, path: Path, key: str) -> np.ndarray:
             "of 0 and 1 per sample, one column per class."
         )
     return y.astype(np.float32)
+
+
+def read_labels(y: np.ndarray, rows: int, path: Path, key: str, labels: Labels) -> np.ndarray:
+    """Labels of the wanted kind; classes keep the numbers of the file."""
+    reader = {"classes": whole_labels, "numbers": number_labels, "many": many_labels}[labels]
+    return reader(y, rows, path, key)

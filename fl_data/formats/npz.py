@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from fl_data.dataset import DataError, Dataset, Kind, channel_statistics
-from fl_data.formats.labels import check_classes, many_labels, number_labels, whole_labels
+from fl_data.formats.labels import check_classes, read_labels, whole_labels
 from fl_data.formats.ways import Wanted, way
 
 Channels = tuple[float, ...]
@@ -90,7 +90,7 @@ def read_npz(path: Path, wanted: Wanted = Wanted()) -> Dataset:  # noqa: B008 (f
             "x_train, y_train, x_test and y_test are expected, the test arrays may be empty."
         )
     kind, x_train = arrange(content["x_train"], path, "x_train")
-    y_train = read_labels(content["y_train"], len(x_train), path, "y_train", wanted)
+    y_train = read_labels(content["y_train"], len(x_train), path, "y_train", wanted.labels)
     if not len(content["x_test"] if for_evaluation else x_train):
         raise DataError(f"{path} has no {'test' if for_evaluation else 'training'} samples.")
     x_test, y_test = content["x_test"], content["y_test"]
@@ -104,7 +104,7 @@ def read_npz(path: Path, wanted: Wanted = Wanted()) -> Dataset:  # noqa: B008 (f
         x_test = np.empty((0, *x_train.shape[1:]), dtype=x_train.dtype)
         # Whatever the shape of no labels is, they go with the training labels.
         y_test = y_test if len(y_test) or wanted.labels == "classes" else y_train[:0]
-    y_test = read_labels(y_test, len(x_test), path, "y_test", wanted)
+    y_test = read_labels(y_test, len(x_test), path, "y_test", wanted.labels)
     names, y_train, y_test = _named(y_train, y_test, content.get("num_classes"), path, wanted)
     mean, std = _statistics(content, x_test if for_evaluation else x_train, path) if kind == "image" else (None, None)
     vocabulary = int(max(x_train.max(initial=0), x_test.max(initial=0))) + 1 if kind == "tokens" else 0
@@ -113,12 +113,6 @@ def read_npz(path: Path, wanted: Wanted = Wanted()) -> Dataset:  # noqa: B008 (f
         0 if wanted.labels == "numbers" else len(names), names, mean, std, flips=False, vocabulary=vocabulary,
         labels=wanted.labels, columns=_columns(content, len(x_train), path, wanted.column),
     )  # fmt: skip
-
-
-def read_labels(y: np.ndarray, rows: int, path: Path, key: str, wanted: Wanted) -> np.ndarray:
-    """Labels of the wanted kind; classes keep the numbers of the file."""
-    reader = {"classes": whole_labels, "numbers": number_labels, "many": many_labels}[wanted.labels]
-    return reader(y, rows, path, key)
 
 
 def _columns(content: dict[str, np.ndarray], rows: int, path: Path, column: str) -> dict[str, np.ndarray]:

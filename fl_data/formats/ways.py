@@ -1,6 +1,7 @@
 """The ways in for a user's own data: how `npz:FILE` and its like are declared, and what a run may ask of one.
 
-A way in is one function under `@way(...)` in a file of this folder (or of a plug-in); nothing else has to be edited.
+A way in is one function under `@way(...)` in a file of this folder (or of a plug-in); nothing else has to be edited. A form
+without a colon is a data set by name: `@way("two-moons", "...", place="nowhere")`.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from fl_data.dataset import DataError, Dataset, Labels, Normalise
 
@@ -24,7 +25,14 @@ class Wanted:
     labels: Labels = "classes"
     column: str = ""  # the column whose values are the clients, which is no feature then
     normalise: Normalise = "auto"
-    encoding: Encoding | None = None  # of an earlier run or of another site; without one it is learned from the training rows
+    encoding: Encoding | None = (
+        None  # of an earlier run or of another site; without one it is learned from the training rows
+    )
+
+
+Read = Callable[[Path, Wanted], Dataset]
+Place = Literal["file", "folder", "file or folder", "nowhere"]
+Label = Literal["no", "optional", "needed"]
 
 
 @dataclass(frozen=True)
@@ -34,9 +42,9 @@ class Way:
     name: str
     form: str
     what: str
-    read: Callable[[Path, Wanted], Dataset]
-    folder: bool | None
-    label: str
+    read: Read
+    place: Place
+    label: Label
     columns: bool
     targets: tuple[Labels, ...]
 
@@ -49,41 +57,41 @@ def way(
     form: str,
     what: str,
     *,
-    folder: bool | None = False,
-    label: str = "no",
+    place: Place = "file",
+    label: Label = "no",
     columns: bool = False,
     targets: tuple[Labels, ...] = ("classes",),
-) -> Callable[[Callable[[Path, Wanted], Dataset]], Callable[[Path, Wanted], Dataset]]:
+) -> Callable[[Read], Read]:
     """Declare the function below as the reader of `form`, whose name stands before the colon.
 
-    `folder`: the place is a folder, a file (False), or either (None). `label`: whether `--label` is needed, optional, or has
-    no meaning ("no"). `columns`: whether a column may name the clients. `targets`: what can be predicted from such data.
+    `place`: what has to exist behind the colon; with "nowhere" the reader is given whatever stands there. `label`: whether
+    `--label` is needed, optional, or has no meaning ("no"). `columns`: whether a column may name the clients. `targets`: what can be predicted from such data.
     """
 
-    def declare(read: Callable[[Path, Wanted], Dataset]) -> Callable[[Path, Wanted], Dataset]:
+    def declare(read: Read) -> Read:
         name = form.partition(":")[0]
         if name in WAYS:
             raise DataError(f"There are two kinds of data called {name!r}; give one of them another name.")
-        WAYS[name] = Way(name, form, what, read, folder, label, columns, targets)
+        WAYS[name] = Way(name, form, what, read, place, label, columns, targets)
         return read
 
     return declare
 
 
 def find(spec: str) -> tuple[Way, Path] | None:
-    """The way in and the place of a spec; None where it is no way in but a name."""
+    """The way in and the place of a spec; None where it is a name of the catalog, or of nothing."""
     name, colon, place = spec.partition(":")
-    if not colon or name not in WAYS:
-        return None
-    return WAYS[name], Path(place).expanduser()
+    known = WAYS.get(name)
+    return None if known is None or bool(colon) != (":" in known.form) else (known, Path(place).expanduser())
 
 
 def check_place(spec: str, found: Way, path: Path) -> None:
     """Raise a sentence unless there is something at the place."""
-    there = {True: path.is_dir, False: path.is_file, None: path.exists}[found.folder]
+    if found.place == "nowhere":
+        return
+    there = {"file": path.is_file, "folder": path.is_dir, "file or folder": path.exists}[found.place]
     if not spec.partition(":")[2] or not there():
-        what = {True: "folder", False: "file", None: "file or folder"}[found.folder]
-        raise DataError(f"{spec!r} names no {what} that exists.")
+        raise DataError(f"{spec!r} names no {found.place} that exists.")
 
 
 def check_wanted(spec: str, found: Way | None, wanted: Wanted) -> None:
@@ -92,7 +100,7 @@ def check_wanted(spec: str, found: Way | None, wanted: Wanted) -> None:
         raise DataError(
             f"--label {wanted.label!r} names a column of a table, but {spec} brings labels of its own; leave --label out."
         )
-    if not wanted.label and found is not None and found.label == "needed":
+    if not wanted.label and wanted.encoding is None and found is not None and found.label == "needed":
         raise DataError(f"{spec} needs --label COLUMN, the column to predict.")
     if wanted.column and (found is None or not found.columns):
         raise DataError(
@@ -102,4 +110,6 @@ def check_wanted(spec: str, found: Way | None, wanted: Wanted) -> None:
     targets = ("classes",) if found is None else found.targets
     if wanted.labels not in targets:
         able = ", ".join(known.form for known in WAYS.values() if wanted.labels in known.targets)
-        raise DataError(f"{spec} has one class per sample, but --task {_TASKS[wanted.labels]} needs other labels: use {able}.")
+        raise DataError(
+            f"{spec} has one class per sample, but --task {_TASKS[wanted.labels]} needs other labels: use {able}."
+        )

@@ -28,7 +28,9 @@ from fl_data.partitions.declaration import Argument, Parts, Request, scheme
 def divide(ask: Request) -> Parts:
     size = int(ask.values[0])
     if size < ask.least:
-        raise ConfigError(f"{ask.what} gives clients {size} samples, but --min-samples is {ask.least}; use a larger SIZE.")
+        raise ConfigError(
+            f"{ask.what} gives clients {size} samples, but --min-samples is {ask.least}; use a larger SIZE."
+        )
     if size > len(ask.labels):
         raise ConfigError(f"{ask.what} wants {size:,} samples for each client, but there are {len(ask.labels):,}.")
     pools = [ask.indices[ask.labels == label] for label in range(ask.classes)]

@@ -56,7 +56,9 @@ def divide_by_labels(ask: Request) -> Parts:
     return [np.concatenate(pieces) for pieces in parts]
 
 
-@scheme("capped:BETA", "NIID-Bench's Dirichlet(BETA), where full clients take no more", Argument("BETA"), plain_seed=True)
+@scheme(
+    "capped:BETA", "NIID-Bench's Dirichlet(BETA), where full clients take no more", Argument("BETA"), plain_seed=True
+)
 def divide_capped(ask: Request) -> Parts:
     if len(ask.labels) < LEAST * ask.clients:
         raise ConfigError(

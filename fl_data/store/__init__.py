@@ -47,8 +47,10 @@ def load(
     wanted = Wanted(label, labels, column, normalise, encoding)
     _check(spec, wanted)
     found = find(spec)
-    place = cache_folder(cache).resolve() if found is None else found[1].resolve()
-    key = (spec, str(place), wanted) if found is None else (found[0].name, str(place), *_state_of(place), wanted)
+    place = cache_folder(cache) if found is None else found[1]
+    if found is None or found[0].place != "nowhere":
+        place = place.resolve()
+    key = (spec if found is None else found[0].name, str(place), *(() if found is None else _state_of(place)), wanted)
     if key in _opened:
         _opened.move_to_end(key)
         return _opened[key]
@@ -75,5 +77,7 @@ def _state_of(path: Path) -> tuple[int, int]:
     """What changes when a file, or a file of a folder, is written: the newest time and the total of sizes or entries."""
     if path.is_file():
         return path.stat().st_mtime_ns, path.stat().st_size
+    if not path.is_dir():
+        return 0, 0
     times = [item.stat().st_mtime_ns for item in path.rglob("*")]
     return max([path.stat().st_mtime_ns, *times]), len(times)
