@@ -52,11 +52,19 @@ class Options(BaseModel):
     )
     dataset: str = option(
         "fashion-mnist",
-        description="a data set's name (see `fedloom data list`), npz:FILE, or folder:DIR with one folder a class",
+        description="a data set's name (see `fedloom data list`), npz:FILE, folder:DIR with one folder per class, csv:FILE, parquet:FILE, or hf:PATH",
+    )
+    label: str = option(
+        "",
+        description="the column to predict, of csv:, parquet: and hf: data; several with commas for --task multilabel and regression",
+    )
+    normalise: Literal["auto", "none"] = option(
+        "auto",
+        description="auto standardises images per channel and the numbers of a table; none leaves pixels / 255 and numbers as they are",
     )
     partition: str = option(
         "dirichlet:0.5",
-        description="how training data is split: iid, dirichlet:BETA, lda:ALPHA, shards:CLASSES, biased:B:U, mixed:A,B,..., file:FILE.json; longtail:RHO, may precede; private: every client of a deployment has data of its own",
+        description="how training data is split: iid, biased:B:U, capped:BETA, column:NAME, dirichlet:BETA, drawn:SIZE:BETA, file:FILE.json, labels:K, lda:ALPHA, mixed:ALPHA,ALPHA,..., quantity:BETA, shards:CLASSES; longtail:RHO, may precede; private: every client of a deployment has data of its own",
     )
     target: str = option(
         "uniform",
@@ -64,7 +72,26 @@ class Options(BaseModel):
     )
     model: str = option(
         "auto",
-        description="the model, e.g. lenet, cnn64, mlp:200,200, linear; auto takes the papers' model for the data set",
+        description="the model, e.g. lenet, cnn64, mlp:200,200, linear, or one of your own as my_net.py:Net or package.module:Net; auto takes the papers' model for the data set",
+    )
+    task: str = option(
+        "classification",
+        description="what is learned: classification, regression, multilabel, or one of your own as my_task.py:Name",
+    )
+    metrics: str = option(
+        "auto",
+        description="what is recorded beside the loss, e.g. accuracy,macro-f1,auroc; auto is what the task usually shows",
+    )
+    headline: str = option(
+        "auto",
+        description="the metric that best rounds, --patience and tables go by; auto is the task's own",
+    )
+    patience: int = option(
+        0, ge=0, description="stop after so many evaluations without a better headline metric; 0 never stops early"
+    )
+    plugin: str = option(
+        "",
+        description="parts, metrics and data sets of your own: my_parts.py or an installed module; may be repeated, or several with commas",
     )
     clients: int = option(10, ge=1, description="number of clients in the federation")
     fraction: float = option(1.0, gt=0, le=1, description="share of the clients that train in a round")
@@ -80,7 +107,10 @@ class Options(BaseModel):
     momentum: float = option(0.0, ge=0, lt=1, description="clients' momentum")
     weight_decay: float = option(0.0, ge=0, description="clients' L2 weight decay, added after clipping")
     clip: float = option(0.0, ge=0, description="largest global norm of a local gradient; 0 is no clipping")
-    augment: Literal["none", "crop-flip"] = option("none", description="augmentation of training batches")
+    augment: Literal["none", "crop-flip", "reflect-crop-flip"] = option(
+        "none",
+        description="augmentation of training batches; reflect-crop-flip pads with the image's reflection instead of black",
+    )
     held_out: Annotated[float, Field(ge=0, lt=1)] | Literal["auto"] = option(
         "auto",
         description="share of each client's training data kept for its personalised accuracy; auto is 0.2 where the strategy has personalised models, else 0",
@@ -143,6 +173,13 @@ class Options(BaseModel):
         "", description="where simulated clients keep what they remember; empty is <out>/state", role=PLACE
     )
     resume: str = option("", description="a run folder to continue from its checkpoint", role=PLACE)
+    sources: str = option(
+        "",
+        description="set by the run itself: the files and modules of the user's that it executes, with their SHA-256",
+    )
+    code: str = option(
+        "", description="set by the run itself: the texts of these, for workers that do not have them", role=PLACE
+    )
     parts: dict[str, StrictBool | StrictInt | StrictFloat | StrictStr] = Field(
         default_factory=dict, description="part parameters by dotted key, e.g. disco.a"
     )

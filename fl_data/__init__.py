@@ -3,7 +3,7 @@
 from fl_data.augment import Augment
 from fl_data.dataset import DataError, Dataset
 from fl_data.label_skew import label_counts, skew
-from fl_data.partition import check_partition_spec, partition
+from fl_data.partitions import check_partition_spec, client_names, partition
 from fl_data.samples import Samples
 from fl_data.store import available, cache_folder, check_dataset_spec, fetch, load
 from fl_data.target import check_target_spec, held_out_split, target_indices, target_set
@@ -19,6 +19,7 @@ __all__ = [
     "check_dataset_spec",
     "check_partition_spec",
     "check_target_spec",
+    "client_names",
     "fetch",
     "held_out_split",
     "import_torchvision",

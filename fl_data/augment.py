@@ -1,9 +1,12 @@
-"""Whole-batch augmentation of normalised batches: `none`, `crop-flip`, and `ssa`, the views FedSSA compares.
+"""Whole-batch augmentation of normalised batches: `none`, `crop-flip`, `reflect-crop-flip`, and `ssa`, the views FedSSA compares.
+
+`crop-flip` shifts an image by up to 4 pixels and mirrors it where a mirrored image keeps its label; black comes in from
+outside. `reflect-crop-flip` is the same with the image's own reflection from outside, as NIID-Bench trains on CIFAR-10.
 
 `ssa` on colour images is SADE's recipe: crop with padding 4, colour jitter (.4, .4, .4, .1) with
 p = .8, grey with p = .2, blur with sigma in .1..2 and p = .2, flip. Grey images: crop, flip, blur, small affine map.
 Features: noise of a tenth of the deviation and 10 % of the values dropped. Tokens: 10 % become unknown words.
-Deviations: jitter steps in a fixed order (brightness, contrast, then saturation, hue and grey as one 3x3 matrix an image),
+Deviations: jitter steps in a fixed order (brightness, contrast, then saturation, hue and grey as one 3x3 matrix per image),
 hue as a rotation of the YIQ chroma plane, and the padding shrinks with images below 28 pixels.
 """
 
@@ -19,7 +22,7 @@ from fl_config.errors import ConfigError
 from fl_data.formats.text import PADDING, UNKNOWN
 from fl_data.samples import Described
 
-SPECS = ("none", "crop-flip", "ssa")
+SPECS = ("none", "crop-flip", "reflect-crop-flip", "ssa")
 _BLUR_RADIUS = 4
 _LUMA = (0.299, 0.587, 0.114)
 _YIQ = ((0.299, 0.587, 0.114), (0.5959, -0.2746, -0.3213), (0.2115, -0.5227, 0.3112))
@@ -31,8 +34,8 @@ class Augment:
     def __init__(self, spec: str, dataset: Described) -> None:
         if spec not in SPECS:
             raise ConfigError(f"The augmentation {spec!r} is unknown; known are {', '.join(SPECS)}.")
-        if spec == "crop-flip" and dataset.kind != "image":
-            raise ConfigError(f"The augmentation crop-flip is for images, but the data are {dataset.kind}.")
+        if spec.endswith("crop-flip") and dataset.kind != "image":
+            raise ConfigError(f"The augmentation {spec} is for images, but the data are {dataset.kind}.")
         self.spec = spec
         self.kind = dataset.kind
         self.flips = dataset.flips
@@ -50,7 +53,7 @@ class Augment:
         if self.kind == "tokens":
             return mask_tokens(x, generator)
         black = (-self.mean / self.std).to(x.device)
-        x = crop_flip(x, black, self.flips, generator)
+        x = crop_flip(x, None if self.spec == "reflect-crop-flip" else black, self.flips, generator)
         if self.spec == "ssa" and x.shape[1] == 3:
             x = self._jitter(x, generator)
         elif self.spec == "ssa":
@@ -71,8 +74,11 @@ def _uniform(count: int, low: float, high: float, generator: torch.Generator, li
     return (low + (high - low) * drawn).to(like.device)
 
 
-def crop_flip(x: Tensor, fill: Tensor, flips: bool, generator: torch.Generator) -> Tensor:
-    """Shift each image by up to the padding, in black from outside, and mirror half of them: one gather for both."""
+def crop_flip(x: Tensor, fill: Tensor | None, flips: bool, generator: torch.Generator) -> Tensor:
+    """Shift each image by up to the padding and mirror half of them: one gather for both.
+
+    From outside comes the fill, or without one the image's reflection at its edge, which is not repeated.
+    """
     count, _, height, width = x.shape
     pad = min(4, max(1, min(height, width) // 7))
     shifts = torch.randint(-pad, pad + 1, (2, count), generator=generator, device=generator.device).to(x.device)
@@ -82,11 +88,18 @@ def crop_flip(x: Tensor, fill: Tensor, flips: bool, generator: torch.Generator) 
         mirrored = _uniform(count, 0, 1, generator, x) < 0.5
         columns = torch.where(mirrored[:, None], columns.flip(1), columns)
     inside = ((rows >= 0) & (rows < height))[:, :, None] & ((columns >= 0) & (columns < width))[:, None, :]
+    if fill is None:
+        rows, columns = _reflected(rows, height), _reflected(columns, width)
     place = rows.clamp(0, height - 1)[:, :, None] * width + columns.clamp(0, width - 1)[:, None, :]
     place = place + torch.arange(count, device=x.device)[:, None, None] * (height * width)
     pixels = x.permute(0, 2, 3, 1).reshape(count * height * width, -1)
     moved = pixels.index_select(0, place.view(-1)).view(count, height, width, -1)
-    return torch.where(inside[..., None], moved, fill).permute(0, 3, 1, 2)
+    return (moved if fill is None else torch.where(inside[..., None], moved, fill)).permute(0, 3, 1, 2)
+
+
+def _reflected(place: Tensor, size: int) -> Tensor:
+    last = size - 1
+    return last - (last - place.abs()).abs()
 
 
 def colour_jitter(pixels: Tensor, generator: torch.Generator) -> Tensor:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fl_data.dataset import DataError, Decoded, Kind
 from fl_data.formats import cifar, idx, images, leaf, text
+from fl_data.formats.ways import WAYS
 
 _FASHION = (
     "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
@@ -167,7 +168,7 @@ _ENTRIES = (
     Entry(
         "femnist", "image", (1, 28, 28), 62, Expected(None, None),
         (Source("files", "", ("femnist/data", "leaf/data/femnist/data"), lambda f: leaf.read_femnist(f, _FEMNIST)),),
-        note="LEAF JSON; writers.json beside the arrays is a partition file with one client a writer",
+        note="LEAF JSON; writers.json beside the arrays is a partition file with one client per writer",
     ),
     Entry(
         "agnews", "tokens", (64,), 4, Expected(120_000, 7_600, balanced=True),
@@ -186,6 +187,7 @@ def entry_of(name: str) -> Entry:
     """The catalog's entry, or a sentence that suggests the nearest name."""
     if name in CATALOG:
         return CATALOG[name]
-    near = difflib.get_close_matches(name.lower(), [*CATALOG, "npz:FILE", "folder:DIR"], n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(CATALOG)}, npz:FILE and folder:DIR."
+    own = [way.form for way in WAYS.values()]
+    near = difflib.get_close_matches(name.lower(), [*CATALOG, *own], n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join([*CATALOG, *own])}."
     raise DataError(f"There is no dataset {name!r}; {hint}")

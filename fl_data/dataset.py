@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from fl_config.errors import ConfigError
 
+if TYPE_CHECKING:
+    from fl_data.tables.encoding import Encoding
+
 Kind = Literal["image", "features", "tokens"]
+# What is to be predicted: one class per sample, one or more numbers per sample, or any number of classes per sample.
+Labels = Literal["classes", "numbers", "many"]
+Normalise = Literal["auto", "none"]
 
 
 class DataError(ConfigError):
@@ -23,20 +30,32 @@ class Dataset:
     name: str
     kind: Kind
     x_train: np.ndarray  # image: uint8 [n, C, H, W]; features: float32 [n, ...]; tokens: int32 [n, L], 0 is padding
-    y_train: np.ndarray  # int64 [n]
+    y_train: np.ndarray  # classes: int64 [n]; numbers: float32 [n] or [n, k]; many: float32 [n, num_classes] of 0 and 1
     x_test: np.ndarray
     y_test: np.ndarray
-    num_classes: int
-    class_names: tuple[str, ...]
+    num_classes: int  # 0 for numbers
+    class_names: tuple[str, ...]  # for numbers, what each of them is called
     mean: tuple[float, ...] | None  # per channel in units of 0..1, images only
     std: tuple[float, ...] | None
     flips: bool  # whether a mirrored image keeps its label
     vocabulary: int = 0  # tokens only: number of ids, with 0 for padding and 1 for an unknown word
+    labels: Labels = "classes"
+    columns: Mapping[str, np.ndarray] = field(
+        default_factory=dict
+    )  # of the training rows, not features: the clients' names
+    encoding: Encoding | None = None  # tables only: how a row becomes features, for new rows to be treated alike
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of one sample."""
         return tuple(int(side) for side in self.x_train.shape[1:])
+
+    @property
+    def outputs(self) -> int:
+        """How many numbers a model has to give for one sample."""
+        if self.labels == "numbers":
+            return 1 if self.y_train.ndim == 1 else int(self.y_train.shape[1])
+        return self.num_classes
 
 
 @dataclass
@@ -66,7 +85,7 @@ def channel_statistics(images: np.ndarray) -> tuple[tuple[float, ...], tuple[flo
     means, deviations = [], []
     for channel in range(images.shape[1]):
         counts = np.zeros(256, dtype=np.int64)
-        # In slices: bincount widens its input to eight bytes a pixel.
+        # In slices: bincount widens its input to eight bytes per pixel.
         for start in range(0, len(images), 4096):
             counts += np.bincount(images[start : start + 4096, channel].reshape(-1), minlength=256)
         total = max(1, int(counts.sum()))

@@ -4,8 +4,8 @@ Ye et al., "FedDisco: Federated Learning with Discrepancy-Aware Collaboration", 
     kl      sum_c D_c log(D_c / T_c), natural logarithm, 0 log 0 = 0
     l1, l2  the norms of D - T
     cosine  1 - <D, T> / (|D| |T|)
-It is computed here, on the client's side, because a label histogram never leaves a client. The value is raw: the
-normalisation of KL over the clients of a round is the server's (fl_strategies/weighting/disco.py).
+It is computed on the client's side, because a label histogram never leaves a client. The value is raw: the server
+normalises KL over the clients of a round (fl_strategies/weighting/disco.py). `kl` is the same divergence of many clients at once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def discrepancy(counts: ArrayLike, metric: Metric | str = "kl", target: ArrayLik
     shares = _class_shares(counts)
     goal = np.full(len(shares), 1.0 / len(shares)) if target is None else _checked_target(target, len(shares))
     if metric == "kl":
-        return _kl(shares, goal)
+        return _finite_kl(shares, goal)
     if metric == "l1":
         return float(np.abs(shares - goal).sum())
     if metric == "l2":
@@ -84,11 +84,25 @@ def _checked_target(target: ArrayLike, classes: int) -> Distribution:
     return goal
 
 
-def _kl(shares: Distribution, goal: Distribution) -> float:
+def kl_terms(shares: Distribution, goal: Distribution) -> Distribution:
+    """D_c log(D_c / T_c) for every class, 0 where D_c is 0; shares are [..., classes], and T is positive wherever D is."""
+    ratio = np.divide(shares, goal, out=np.ones_like(shares), where=shares > 0)
+    terms: Distribution = shares * np.log(ratio)
+    return terms
+
+
+def kl(shares: Distribution, goal: Distribution) -> Distribution:
+    """KL(D || T) in nats along the last axis, at least 0: one number per distribution of `shares`."""
+    divergence: Distribution = np.maximum(0.0, kl_terms(shares, goal).sum(-1))
+    return divergence
+
+
+def _finite_kl(shares: Distribution, goal: Distribution) -> float:
     held = shares > 0
     if (goal[held] == 0).any():
         raise ConfigError(
             "The KL discrepancy is infinite, because a client has examples of a class with target probability 0: "
             "use the metric l1, l2 or cosine, or a target that is positive everywhere."
         )
-    return max(0.0, float((shares[held] * np.log(shares[held] / goal[held])).sum()))
+    # Only the classes that are held are summed: the order of a sum decides its last bit, and published runs depend on it.
+    return max(0.0, float(kl_terms(shares, goal)[held].sum()))

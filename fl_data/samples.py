@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from fl_data.dataset import Kind
+from fl_data.dataset import Kind, Labels
 
 
 class Described(Protocol):
@@ -40,7 +40,11 @@ class Plain:
 
 
 class Samples:
-    """`x` and `y` gathered once; `batch(index)` gives normalised float images, features, or int64 tokens."""
+    """`x` and `y` gathered once; `batch(index)` gives normalised float images, features, or int64 tokens.
+
+    Labels are int64 where they are classes, else float32. What they are is said by `labels`, else by the data set's own
+    `labels`; a description without one means classes.
+    """
 
     def __init__(
         self,
@@ -49,14 +53,17 @@ class Samples:
         dataset: Described = Plain(),  # noqa: B008 (frozen)
         device: str | torch.device = "cpu",
         indices: np.ndarray | None = None,
+        labels: Labels | None = None,
     ) -> None:
         self.described = dataset
+        asked: Labels = labels if labels is not None else getattr(dataset, "labels", "classes")
         # A copy, always: memory-mapped rows are read-only, which torch tensors cannot be.
         rows = np.array(x if indices is None else x[indices])
-        labels = None if y is None else np.array(y if indices is None else y[indices], dtype=np.int64)
-        if labels is not None and len(labels) != len(rows):
-            raise ValueError(f"{len(rows)} samples were given with {len(labels)} labels.")
-        self.y = None if labels is None else torch.from_numpy(labels).to(device)
+        kind = np.int64 if asked == "classes" else np.float32
+        own = None if y is None else np.array(y if indices is None else y[indices], dtype=kind)
+        if own is not None and len(own) != len(rows):
+            raise ValueError(f"{len(rows)} samples were given with {len(own)} labels.")
+        self.y = None if own is None else torch.from_numpy(own).to(device)
         self._image = dataset.kind == "image"
         if not self._image:
             wanted = torch.int64 if dataset.kind == "tokens" else torch.float32

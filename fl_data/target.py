@@ -1,13 +1,15 @@
 """What the server evaluates on, and what a client keeps back: `--target` and the held-out split.
 
 Targets (FedSSA, section 5.1): `uniform` is the test set as it is; `skew:CLIENT` follows that client's training labels;
-`imbalanced:RHO` has n_c = n_1 RHO^{-(c-1)/(C-1)} (the printed exponent's sigma is C); `npz:FILE` is a set of the user's.
+`imbalanced:RHO` has n_c = n_1 RHO^{-(c-1)/(C-1)} (the printed exponent's sigma is C); `npz:FILE` is a set of the user's, and
+so are `csv:FILE` and `parquet:FILE`, whose rows are encoded as the data set's own.
 """
 
 from __future__ import annotations
 
 import difflib
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +17,16 @@ import numpy as np
 from fl_config.errors import ConfigError
 from fl_config.seeds import rng
 from fl_data.dataset import DataError, Dataset
-from fl_data.formats.npz import arrange, open_npz, whole_labels
-from fl_data.partition import longtail_indices
+from fl_data.formats.labels import read_labels
+from fl_data.formats.npz import arrange, open_npz
+from fl_data.partitions.longtail import longtail_indices
 
-_FORMS = {"uniform": "uniform", "skew": "skew:CLIENT", "imbalanced": "imbalanced:RHO", "npz": "npz:FILE"}
+_FILES = ("npz", "csv", "parquet")
+_FORMS = {
+    "uniform": "uniform", "skew": "skew:CLIENT", "imbalanced": "imbalanced:RHO",
+    **{name: f"{name}:FILE" for name in _FILES},
+}  # fmt: skip
+ClientCounts = Sequence[np.ndarray] | np.ndarray
 
 
 def check_target_spec(spec: str) -> None:
@@ -34,7 +42,7 @@ def check_target_spec(spec: str) -> None:
         raise ConfigError(f"--target {spec!r}: CLIENT must be a client's number, 0 or more, not {argument!r}.")
     if name == "imbalanced":
         _ratio(argument, spec)
-    if name == "npz" and not Path(argument).expanduser().is_file():
+    if name in _FILES and not Path(argument).expanduser().is_file():
         raise ConfigError(f"--target {spec!r} names no file that exists.")
 
 
@@ -48,17 +56,22 @@ def _ratio(text: str, spec: str) -> float:
     return value
 
 
-def target_indices(spec: str, dataset: Dataset, client_counts: np.ndarray | None, seed: int) -> np.ndarray:
+def target_indices(spec: str, dataset: Dataset, client_counts: ClientCounts | None, seed: int) -> np.ndarray:
     """Sorted indices into the test set for `uniform`, `skew:CLIENT` and `imbalanced:RHO`."""
     check_target_spec(spec)
     name, _, argument = spec.partition(":")
-    labels = np.asarray(dataset.y_test).astype(np.int64)
-    if name == "npz":
+    labels = np.asarray(dataset.y_test)
+    if name in _FILES:
         raise ConfigError(f"--target {spec!r} is a set of its own and has no indices into the test set.")
     if not len(labels):
         raise DataError(f"The dataset {dataset.name} has no test samples to build the target {spec!r} from.")
     if name == "uniform":
         return np.arange(len(labels))
+    if dataset.labels != "classes":
+        raise ConfigError(
+            f"--target {spec!r} chooses samples by class, but a sample here has no single class; use uniform."
+        )
+    labels = labels.astype(np.int64)
     generator = rng(seed, "target", spec)
     if name == "imbalanced":
         return longtail_indices(labels, dataset.num_classes, _ratio(argument, spec), generator)
@@ -84,16 +97,33 @@ def _skewed(labels: np.ndarray, counts: np.ndarray, spec: str, generator: np.ran
 
 
 def target_set(
-    spec: str, dataset: Dataset, client_counts: np.ndarray | None, seed: int
+    spec: str, dataset: Dataset, client_counts: ClientCounts | None, seed: int
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Samples and labels of the target; an npz target without labels gives None for them."""
+    """Samples and labels of the target; a file without labels gives None for them."""
     check_target_spec(spec)
-    if not spec.startswith("npz:"):
-        chosen = target_indices(spec, dataset, client_counts, seed)
-        if len(chosen) == len(dataset.y_test):
-            return dataset.x_test, np.asarray(dataset.y_test)
-        return np.asarray(dataset.x_test[chosen]), np.asarray(dataset.y_test[chosen])
-    path = Path(spec.removeprefix("npz:")).expanduser()
+    name, _, place = spec.partition(":")
+    if name == "npz":
+        return _npz_target(Path(place).expanduser(), dataset)
+    if name in _FILES:
+        return _table_target(spec, Path(place).expanduser(), name, dataset)
+    chosen = target_indices(spec, dataset, client_counts, seed)
+    if len(chosen) == len(dataset.y_test):
+        return dataset.x_test, np.asarray(dataset.y_test)
+    return np.asarray(dataset.x_test[chosen]), np.asarray(dataset.y_test[chosen])
+
+
+def _table_target(spec: str, path: Path, form: str, dataset: Dataset) -> tuple[np.ndarray, np.ndarray | None]:
+    from fl_data.tables import read
+
+    if dataset.encoding is None:
+        raise ConfigError(
+            f"--target {spec!r} is a table, but {dataset.name} is none and cannot say how to read its rows."
+        )
+    table = read(path, form)
+    return dataset.encoding.apply(table), dataset.encoding.targets(table)
+
+
+def _npz_target(path: Path, dataset: Dataset) -> tuple[np.ndarray, np.ndarray | None]:
     content = open_npz(path)
     x_key, y_key = ("x_test", "y_test") if "x_test" in content else ("x", "y")
     if x_key not in content:
@@ -109,7 +139,14 @@ def target_set(
         raise DataError(f"{path} has the token {x.max()}, but {dataset.name} has {dataset.vocabulary} tokens.")
     if y_key not in content:
         return x, None
-    return x, _as_classes(whole_labels(content[y_key], len(x), path, y_key), dataset, path)
+    y = read_labels(content[y_key], len(x), path, y_key, dataset.labels)
+    if dataset.labels == "classes":
+        return x, _as_classes(y, dataset, path)
+    if y.shape[1:] != dataset.y_train.shape[1:]:
+        raise DataError(
+            f"{path} has {y_key} of shape {y.shape}, but {dataset.name} has labels of shape {dataset.y_train.shape[1:]} per sample."
+        )
+    return x, y
 
 
 def _as_classes(labels: np.ndarray, dataset: Dataset, path: Path) -> np.ndarray:
@@ -131,7 +168,8 @@ def held_out_split(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(training, held-out) indices of one client, each class in proportion; one training sample or more stays.
 
-    `labels` are the labels of the whole training set, which `indices` point into.
+    `labels` are the labels of the whole training set, which `indices` point into. Where they are no classes (floats, or
+    several per sample), the held-out samples are drawn without regard to them.
     """
     if not 0 <= fraction < 1:
         raise ConfigError(f"The held-out fraction must be at least 0 and below 1, not {fraction}.")
@@ -140,7 +178,7 @@ def held_out_split(
     if total == 0:
         return indices, indices[:0]
     generator = rng(seed, "held-out", client)
-    own = np.asarray(labels)[indices]
+    own = _strata(np.asarray(labels)[indices])
     shuffled = generator.permutation(len(indices))
     # Place of each sample within its class, as a share: taking the smallest shares takes evenly from every class.
     rank = np.empty(len(indices))
@@ -150,3 +188,7 @@ def held_out_split(
     held = np.zeros(len(indices), dtype=bool)
     held[np.argsort(rank, kind="stable")[:total]] = True
     return indices[~held], indices[held]
+
+
+def _strata(labels: np.ndarray) -> np.ndarray:
+    return labels if labels.ndim == 1 and labels.dtype.kind != "f" else np.zeros(len(labels), dtype=np.int64)

@@ -7,17 +7,20 @@ import hashlib
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
-from fl_data.dataset import DataError, Decoded
+from fl_data.dataset import DataError, Dataset, Decoded, channel_statistics
+from fl_data.formats.ways import Wanted, way
 
 log = logging.getLogger("fedloom")
 _SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp"}
 Labelled = list[tuple[Path, int]]
+Place = Path | IO[bytes]
 
 
-def read_images(paths: Sequence[Path], side: int | None, channels: int = 3) -> np.ndarray:
+def read_images(paths: Sequence[Place], side: int | None, channels: int = 3) -> np.ndarray:
     """Decoded images [n, C, H, W]; with `side`, the shorter edge is scaled to it and the middle cut out."""
     from PIL import Image, ImageOps
 
@@ -44,7 +47,7 @@ def read_images(paths: Sequence[Path], side: int | None, channels: int = 3) -> n
 def list_classes(folder: Path) -> tuple[str, ...]:
     """The sub-folders that hold images, in order of name."""
     if not folder.is_dir():
-        raise DataError(f"{folder} is not a folder; one folder a class was expected in it.")
+        raise DataError(f"{folder} is not a folder; one folder per class was expected in it.")
     names = tuple(sorted(item.name for item in folder.iterdir() if item.is_dir() and not item.name.startswith(".")))
     if not names:
         raise DataError(f"{folder} has no class folders; put the images of each class in a folder of its own.")
@@ -127,10 +130,22 @@ def read_ham10000(folder: Path, side: int = 64) -> Decoded:
     return _decode(halves[False], halves[True], classes, side)
 
 
+@way("folder:DIR", "images, one folder per class, also as DIR/train/CLASS and DIR/test/CLASS", place="folder")
+def open_folder(folder: Path, wanted: Wanted) -> Dataset:
+    decoded = read_folder(folder)
+    mean, std = channel_statistics(decoded.x_train)
+    # Whether a user's images may be mirrored is not known: text and sides of a body may not.
+    return Dataset(
+        f"folder:{folder}", "image", decoded.x_train, decoded.y_train, decoded.x_test, decoded.y_test,
+        num_classes=len(decoded.class_names),
+        class_names=decoded.class_names, mean=mean, std=std, flips=False,
+    )  # fmt: skip
+
+
 def read_folder(folder: Path) -> Decoded:
     """A user's images: `DIR/train/CLASS` and `DIR/test/CLASS`, or `DIR/CLASS`, of which every fifth image is for testing."""
     if not folder.is_dir():
-        raise DataError(f"folder:{folder} does not exist; give a folder with one folder of images a class.")
+        raise DataError(f"folder:{folder} does not exist; give a folder with one folder of images per class.")
     if (folder / "train").is_dir() and (folder / "test").is_dir():
         classes = list_classes(folder / "train")
         unknown = sorted(set(list_classes(folder / "test")) - set(classes))
@@ -149,13 +164,14 @@ def read_folder(folder: Path) -> Decoded:
         raise DataError(f"{folder} has no image for any of its {len(classes)} classes.")
     if empty:  # on a host of a federation that is as it should be; the folder keeps the others' numbers right
         log.warning("%s has no image for the class %r (%d such classes).", folder, empty[0], len(empty))
-    sizes, modes = _survey([path for path, _ in train + test])
+    sizes, modes = survey_images([path for path, _ in train + test])
     if len(sizes) > 1:
         log.warning("%s has images of %d sizes; all are scaled to 64x64.", folder, len(sizes))
     return _decode(train, test, classes, 64 if len(sizes) > 1 else None, 1 if modes <= {"L", "1"} else 3)
 
 
-def _survey(paths: Sequence[Path]) -> tuple[set[tuple[int, int]], set[str]]:
+def survey_images(paths: Sequence[Place]) -> tuple[set[tuple[int, int]], set[str]]:
+    """The sizes and the modes that occur."""
     from PIL import Image
 
     sizes: set[tuple[int, int]] = set()

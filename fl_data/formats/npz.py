@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from fl_data.dataset import DataError, Dataset, Kind, channel_statistics
+from fl_data.formats.labels import check_classes, read_labels, whole_labels
+from fl_data.formats.ways import Wanted, way
 
 Channels = tuple[float, ...]
 log = logging.getLogger("fedloom")
@@ -63,25 +65,19 @@ def _channels_first(x: np.ndarray, path: Path, key: str) -> np.ndarray:
     raise DataError(f"{path} has images of shape {x.shape} in {key}; expected [n, H, W], [n, C, H, W] or [n, H, W, C].")
 
 
-def whole_labels(y: np.ndarray, rows: int, path: Path, key: str) -> np.ndarray:
-    """Labels as int64, one a sample; whole numbers only."""
-    flat = y.reshape(-1) if y.ndim == 2 and y.shape[1] == 1 else y
-    if flat.ndim != 1 or len(flat) != rows:
-        raise DataError(f"{path} has {key} of shape {y.shape} for {rows} samples; one label a sample was expected.")
-    if not (np.issubdtype(flat.dtype, np.integer) or np.issubdtype(flat.dtype, np.floating) or flat.dtype == bool):
-        raise DataError(f"{path} has {key} of type {flat.dtype}; labels must be integers.")
-    labels = flat.astype(np.int64) if np.isfinite(flat).all() else None
-    if labels is None or not np.array_equal(labels, flat):
-        raise DataError(f"{path} has labels in {key} that are not whole numbers.")
-    return labels
-
-
-def read_npz(path: Path) -> Dataset:
+@way(
+    "npz:FILE",
+    "arrays x_train, y_train, x_test, y_test written with numpy.savez",
+    columns=True,
+    targets=("classes", "numbers", "many"),
+)
+def read_npz(path: Path, wanted: Wanted = Wanted()) -> Dataset:  # noqa: B008 (frozen)
     """The dataset of `npz:FILE`; labels other than 0..C-1 are renumbered in sorted order, the old ones are the names.
 
     A site that has not seen every class adds the scalar `num_classes` to its file; its labels then keep their numbers.
-    Images are normalised by the file's own `mean` and `std` a channel where it has them, so that sites can agree on them.
-    A server's file, on which nobody trains, may have x_test and y_test alone.
+    Images are normalised by the file's own `mean` and `std` per channel where it has them, so that sites can agree on them.
+    A server's file, on which nobody trains, may have x_test and y_test alone. A further array with one value per training
+    sample may name the clients (`--partition column:NAME`).
     """
     content = open_npz(path)
     for_evaluation = "x_test" in content and not content.keys() & {"x_train", "y_train"}
@@ -94,7 +90,7 @@ def read_npz(path: Path) -> Dataset:
             "x_train, y_train, x_test and y_test are expected, the test arrays may be empty."
         )
     kind, x_train = arrange(content["x_train"], path, "x_train")
-    y_train = whole_labels(content["y_train"], len(x_train), path, "y_train")
+    y_train = read_labels(content["y_train"], len(x_train), path, "y_train", wanted.labels)
     if not len(content["x_test"] if for_evaluation else x_train):
         raise DataError(f"{path} has no {'test' if for_evaluation else 'training'} samples.")
     x_test, y_test = content["x_test"], content["y_test"]
@@ -106,14 +102,40 @@ def read_npz(path: Path) -> Dataset:
             )
     else:
         x_test = np.empty((0, *x_train.shape[1:]), dtype=x_train.dtype)
-    y_test = whole_labels(y_test, len(x_test), path, "y_test")
-    names, y_train, y_test = _number(y_train, y_test, content.get("num_classes"), path)
+        # Whatever the shape of no labels is, they go with the training labels.
+        y_test = y_test if len(y_test) or wanted.labels == "classes" else y_train[:0]
+    y_test = read_labels(y_test, len(x_test), path, "y_test", wanted.labels)
+    names, y_train, y_test = _named(y_train, y_test, content.get("num_classes"), path, wanted)
     mean, std = _statistics(content, x_test if for_evaluation else x_train, path) if kind == "image" else (None, None)
     vocabulary = int(max(x_train.max(initial=0), x_test.max(initial=0))) + 1 if kind == "tokens" else 0
     return Dataset(
         f"npz:{path}", kind, x_train, y_train, x_test, y_test,
-        len(names), names, mean, std, flips=False, vocabulary=vocabulary,
+        0 if wanted.labels == "numbers" else len(names), names, mean, std, flips=False, vocabulary=vocabulary,
+        labels=wanted.labels, columns=_columns(content, len(x_train), path, wanted.column),
     )  # fmt: skip
+
+
+def _columns(content: dict[str, np.ndarray], rows: int, path: Path, column: str) -> dict[str, np.ndarray]:
+    if not column:
+        return {}
+    if column not in content or content[column].shape != (rows,):
+        raise DataError(
+            f"{path} has no array {column!r} with one value for each of its {rows} training samples "
+            f"(it has {', '.join(sorted(content))})."
+        )
+    return {column: content[column].astype(str)}
+
+
+def _named(
+    y_train: np.ndarray, y_test: np.ndarray, announced: np.ndarray | None, path: Path, wanted: Wanted
+) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
+    """The names of the classes (or numbers) and the labels, which are class numbers from 0 on where there are classes."""
+    if wanted.labels == "classes":
+        return _number(y_train, y_test, announced, path)
+    if y_train.shape[1:] != y_test.shape[1:]:
+        raise DataError(f"{path} has y_train of shape {y_train.shape} but y_test of shape {y_test.shape}.")
+    count = 1 if y_train.ndim == 1 else y_train.shape[1]
+    return tuple(map(str, range(count))), y_train, y_test
 
 
 def _statistics(content: dict[str, np.ndarray], images: np.ndarray, path: Path) -> tuple[Channels, Channels]:
@@ -144,6 +166,7 @@ def _number(
         if values[0] < 0 or values[-1] >= classes:
             raise DataError(f"{path} has labels {values[0]}..{values[-1]} but announces num_classes={classes}.")
         return tuple(map(str, range(classes))), y_train, y_test
+    check_classes(len(values), len(y_train) + len(y_test), f"{path}: y_train")
     if not np.array_equal(values, np.arange(len(values))):
         log.warning(
             "%s has the labels %s; they are renumbered 0..%d in that order (add num_classes to the file to keep them).",

@@ -1,52 +1,22 @@
-"""Dealing class pools to clients by equal sizes (class mixes) or by whole pieces (shards)."""
+"""`shards:CLASSES`: every client holds pieces of CLASSES different classes, and sizes are as equal as the classes allow."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from fl_config.errors import ConfigError
-
-Parts = list[np.ndarray]
-
-
-def deal_mixes(pools: Parts, alphas: np.ndarray, generator: np.random.Generator) -> Parts:
-    """Clients of equal size (to one sample), client i with a class mix ~ Dir(alpha_i); every sample is dealt.
-
-    All clients ask at once for what their mix says. Where a class runs out, a random part of the requests is served, and the
-    unserved are drawn again from the same mixes over the classes that are left: at most one pass a class.
-    """
-    clients, classes = len(alphas), len(pools)
-    left = np.array([len(pool) for pool in pools], dtype=np.int64)
-    need = np.full(clients, left.sum() // clients, dtype=np.int64)
-    need[generator.permutation(clients)[: left.sum() % clients]] += 1
-    mixes = np.stack([generator.dirichlet(np.full(classes, alpha)) for alpha in alphas])
-    counts = np.zeros((clients, classes), dtype=np.int64)
-    while need.any():
-        served = _serve(_ask(mixes, left, need, generator), left, generator)
-        counts += served
-        left -= served.sum(0)
-        need -= served.sum(1)
-    pieces = [np.split(pool, np.cumsum(counts[:, label])[:-1]) for label, pool in enumerate(pools)]
-    return [np.concatenate([piece[client] for piece in pieces]) for client in range(clients)]
+from fl_data.partitions.declaration import Argument, Parts, Request, scheme
 
 
-def _ask(mixes: np.ndarray, left: np.ndarray, need: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    wish = mixes * (left > 0)
-    # A mix that has nothing left to choose from takes the remaining classes as they are.
-    lost = ~(wish.sum(1) > 1e-12)
-    wish[lost] = left
-    wish /= wish.sum(1, keepdims=True)
-    return np.asarray(generator.multinomial(need, wish), dtype=np.int64)
+@scheme("shards:CLASSES", "pieces of CLASSES classes for each client", Argument("CLASSES", at_least=1, whole=True))
+def divide(ask: Request) -> Parts:
+    pools = ask.shuffled_classes()
+    return deal_shards(pools, ask.clients, int(ask.values[0]), ask.generator, ask.what)
 
 
-def _serve(asked: np.ndarray, left: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    served = asked.copy()
-    for label in np.flatnonzero(asked.sum(0) > left):
-        served[:, label] = generator.multivariate_hypergeometric(asked[:, label], left[label], method="marginals")
-    return served
-
-
-def deal_shards(pools: Parts, clients: int, each: int, generator: np.random.Generator, what: str) -> Parts:
+def deal_shards(
+    pools: list[np.ndarray], clients: int, each: int, generator: np.random.Generator, what: str
+) -> list[np.ndarray]:
     """Each client gets pieces of `each` different classes; a class is cut into pieces in proportion to its size.
 
     With clients * each equal to the number of balanced classes, every piece is a whole class.
@@ -70,7 +40,7 @@ def deal_shards(pools: Parts, clients: int, each: int, generator: np.random.Gene
 
 
 def _pieces_per_class(sizes: np.ndarray, clients: int, each: int, what: str) -> np.ndarray:
-    """How many pieces each class is cut into: one or more, one a client at most, in all clients * each."""
+    """How many pieces each class is cut into: at least one, at most one per client, clients * each in all."""
     most = np.minimum(sizes, clients)
     if most.sum() < clients * each:
         raise ConfigError(
@@ -86,7 +56,7 @@ def _pieces_per_class(sizes: np.ndarray, clients: int, each: int, what: str) -> 
 
 
 def _assign(pieces: np.ndarray, clients: int, each: int, generator: np.random.Generator) -> list[list[int]]:
-    """`each` different classes a client; a class with a piece for every remaining client has to be taken at once."""
+    """`each` different classes per client; a class with a piece for every remaining client has to be taken at once."""
     left = pieces.copy()
     rows = []
     for remaining in range(clients, 0, -1):

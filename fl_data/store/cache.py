@@ -8,29 +8,23 @@ in `raw/` of the cache folder, then in the cache folder itself.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import os
 import shutil
 import tempfile
-from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from filelock import FileLock
 
-from fl_data.catalog import CATALOG, Entry, Expected, Source, entry_of
+from fl_data.catalog import CATALOG, Entry, Source, entry_of
 from fl_data.dataset import DataError, Dataset, Decoded, channel_statistics
-from fl_data.formats.images import read_folder
-from fl_data.formats.npz import read_npz
 from fl_data.sources import obtain
+from fl_data.store.verification import ARRAYS, fingerprint, verify
 
 log = logging.getLogger("fedloom")
-_ARRAYS = ("x_train", "y_train", "x_test", "y_test")
-_KEPT_OPEN = 4
-_opened: OrderedDict[tuple[Any, ...], Dataset] = OrderedDict()
 
 
 def cache_folder(cache: Path | None = None) -> Path:
@@ -47,73 +41,8 @@ def raw_folders(cache: Path) -> list[Path]:
     return [*([Path(given).expanduser()] if given else []), cache / "raw", cache]
 
 
-def fingerprint(arrays: dict[str, np.ndarray]) -> str:
-    """SHA-256 over name, type, shape and bytes of the four arrays."""
-    digest = hashlib.sha256()
-    for name in _ARRAYS:
-        array = np.ascontiguousarray(arrays[name])
-        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
-        digest.update(array.data if array.size else b"")
-    return digest.hexdigest()
-
-
-def check_dataset_spec(spec: str) -> None:
-    """Raise a sentence unless the spec is a known name, `npz:FILE` or `folder:DIR` of something that exists."""
-    scheme, colon, place = spec.partition(":")
-    if colon and scheme in ("npz", "folder"):
-        path = Path(place).expanduser()
-        if not place or not (path.is_file() if scheme == "npz" else path.is_dir()):
-            raise DataError(f"{spec!r} names no {'file' if scheme == 'npz' else 'folder'} that exists.")
-        return
-    entry_of(spec)
-
-
-def load(spec: str, cache: Path | None = None, fetch: bool = True) -> Dataset:
-    """The dataset of a name of the catalog, `npz:FILE` or `folder:DIR`; fetched if it is not there and `fetch` is true."""
-    check_dataset_spec(spec)
-    scheme, colon, place = spec.partition(":")
-    key: tuple[Any, ...]
-    if colon:
-        path = Path(place).expanduser().resolve()
-        key = (scheme, str(path), *_state_of(path))
-    else:
-        path = cache_folder(cache).resolve()
-        key = (spec, str(path))
-    if key in _opened:
-        _opened.move_to_end(key)
-        return _opened[key]
-    if scheme == "npz" and colon:
-        dataset = read_npz(path)
-    elif colon:
-        dataset = _from_images(path)
-    else:
-        dataset = _from_cache(entry_of(spec), path, fetch)
-    _opened[key] = dataset
-    while len(_opened) > _KEPT_OPEN:
-        _opened.popitem(last=False)
-    return dataset
-
-
-def _state_of(path: Path) -> tuple[int, int]:
-    """What changes when a file, or a file of a folder, is written: the newest time and the total of sizes or entries."""
-    if path.is_file():
-        return path.stat().st_mtime_ns, path.stat().st_size
-    times = [item.stat().st_mtime_ns for item in path.rglob("*")]
-    return max([path.stat().st_mtime_ns, *times]), len(times)
-
-
-def _from_images(folder: Path) -> Dataset:
-    decoded = read_folder(folder)
-    mean, std = channel_statistics(decoded.x_train)
-    # Whether a user's images may be mirrored is not known: text and sides of a body may not.
-    return Dataset(
-        f"folder:{folder}", "image", decoded.x_train, decoded.y_train, decoded.x_test, decoded.y_test,
-        num_classes=len(decoded.class_names),
-        class_names=decoded.class_names, mean=mean, std=std, flips=False,
-    )  # fmt: skip
-
-
-def _from_cache(entry: Entry, cache: Path, may_fetch: bool) -> Dataset:
+def open_stored(entry: Entry, cache: Path, may_fetch: bool) -> Dataset:
+    """The stored dataset, memory-mapped; fetched first if it is not there and may be."""
     folder = cache / "arrays" / entry.name
     if not (folder / "meta.json").is_file():
         if not may_fetch:
@@ -121,8 +50,8 @@ def _from_cache(entry: Entry, cache: Path, may_fetch: bool) -> Dataset:
         fetch(entry.name, cache)
     try:
         meta = json.loads((folder / "meta.json").read_text())
-        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in _ARRAYS}
-        if any(list(arrays[name].shape) != meta["shapes"][name] for name in _ARRAYS):
+        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in ARRAYS}
+        if any(list(arrays[name].shape) != meta["shapes"][name] for name in ARRAYS):
             raise ValueError("an array has another shape than announced")
         return Dataset(
             entry.name, entry.kind, **arrays, num_classes=entry.classes, class_names=tuple(meta["class_names"]),
@@ -154,7 +83,7 @@ def fetch(name: str, cache: Path | None = None) -> Path:
 def _intact(folder: Path) -> bool:
     try:
         meta = json.loads((folder / "meta.json").read_text())
-        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in _ARRAYS}
+        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in ARRAYS}
         if fingerprint(arrays) == meta["sha256"]:
             return True
     except FileNotFoundError:
@@ -185,29 +114,6 @@ def _first_source(entry: Entry, root: Path) -> tuple[Decoded, Source]:
     raise DataError(f"The dataset {entry.name} could not be fetched. Tried " + " | ".join(tried) + by_hand)
 
 
-def verify(entry: Entry, decoded: Decoded, expected: Expected) -> None:
-    """Raise unless the arrays are what the catalog announces: types, counts, classes, and the checksum where one is known."""
-    for split, count in (("train", expected.train), ("test", expected.test)):
-        x, y = decoded.arrays()[f"x_{split}"], decoded.arrays()[f"y_{split}"]
-        if count is not None and len(x) != count:
-            raise DataError(f"it has {len(x):,} {split} samples where {entry.name} has {count:,}.")
-        if not len(x) or x.shape[1:] != entry.shape:
-            raise DataError(
-                f"its {len(x)} {split} samples have shape {x.shape[1:]} where {entry.name} has {entry.shape}."
-            )
-        if len(y) != len(x) or y.min() < 0 or y.max() >= entry.classes:
-            raise DataError(f"its {split} labels do not fit {entry.classes} classes.")
-        counts = np.bincount(y, minlength=entry.classes)
-        if (split == "train" and (counts == 0).any()) or (expected.balanced and len(set(counts.tolist())) > 1):
-            raise DataError(
-                f"its {split} classes have {counts.min()} to {counts.max()} samples, which is not {entry.name}."
-            )
-    if len(decoded.class_names) != entry.classes:
-        raise DataError(f"it has {len(decoded.class_names)} classes where {entry.name} has {entry.classes}.")
-    if expected.sha256 is not None and fingerprint(decoded.arrays()) != expected.sha256:
-        raise DataError(f"its checksum is {fingerprint(decoded.arrays())} where {entry.name} has {expected.sha256}.")
-
-
 def _write(entry: Entry, decoded: Decoded, source: Source, folder: Path) -> None:
     """Everything into a folder beside the final one, then one rename: a kill leaves no half of a dataset."""
     arrays = decoded.arrays()
@@ -233,7 +139,7 @@ def _write(entry: Entry, decoded: Decoded, source: Source, folder: Path) -> None
 
 
 def available(cache: Path | None = None) -> list[dict[str, Any]]:
-    """One row a known dataset: name, size, classes, whether it is in the cache, and its sources in order."""
+    """One row per known dataset: name, size, classes, whether it is in the cache, and its sources in order."""
     root = cache_folder(cache)
     rows = []
     for entry in CATALOG.values():
