@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
-from flwr.common.constant import ErrorCode
 
 from fl_config.errors import last_line
 from fl_protocol.arrays import from_record, read_array, record_bytes, to_record
 from fl_protocol.codec import CONFIG, VERSION, configuration
+from fl_protocol.flower import ErrorCode
 from fl_protocol.layout import Layout
 from fl_protocol.types import Arrays, ClientId, Vector
 

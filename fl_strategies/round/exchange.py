@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator
 from flwr.app import Message
 from flwr.serverapp import Grid
 
-from fl_protocol.flower import wait_for_parts
+from fl_protocol.flower import set_sender, wait_for_parts
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.2
-# Of the time since sending: clients that train for an hour are not asked for five times a second, and nobody waits 2 % longer.
+FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.2  # seconds
+# Later pauses are a share of the time since sending, up to so many seconds: clients that train for an hour are not asked for
+# five times per second, and nobody waits more than 2 % longer than necessary.
 SHARE, AT_MOST = 0.02, 2.0
 
 
@@ -25,9 +26,10 @@ def exchange(
 ) -> Iterator[Message]:
     """Push, then pull with pauses that grow while nothing comes and shrink again when something does.
 
-    With `enough` replies that are no errors the others are given up. A late reply is never seen again: only these messages are
-    asked for; nor is one whose arrays have not arrived when time is up.
-    A grid that waits for replies by itself is not paused for again, and one that can `abandon` messages is told those given up.
+    As soon as there are `enough` replies that are no errors, the others are given up. A late reply is never seen again, because
+    only these messages are asked for; nor is a reply whose arrays have not arrived when time is up.
+    There is no second pause for a grid that waits for replies by itself (`grid.waits`), and a grid that can `abandon` messages
+    is told which ones were given up.
     """
     sent = list(messages)
     pushed = list(grid.push_messages(sent))
@@ -47,8 +49,7 @@ def exchange(
             for reply in replies:
                 waiting.discard(reply.metadata.reply_to_message_id)
                 if reply.has_error():
-                    # What Flower itself says about a node that is gone comes in the server's own name.
-                    reply.metadata.__dict__["_src_node_id"] = asked[reply.metadata.reply_to_message_id]
+                    set_sender(reply, asked[reply.metadata.reply_to_message_id])
                 elif enough is not None:
                     enough -= 1
                 yield reply

@@ -1,6 +1,7 @@
 """One measured case of the bench, in a process of its own: `python -m simulation.bench.case '{"how": ..., ...}'`.
 
-Does a round whenever a line comes in, and prints a line of JSON as it ends; the bench times the two. It ends with its input.
+It does one round whenever a line comes in, and prints one line of JSON when the round has ended; the bench times what lies between
+the two (`case_process.py`). The process ends with its input.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def announcer() -> Any:
 
 
 def run_case(how: str, options: dict[str, Any], rounds: int, workers: int) -> None:
-    """`how` is ideal, ray or flower; no options means the apps without work."""
+    """`how` is ideal, ray or flower; without options it is the apps that have no work to do."""
     with tempfile.TemporaryDirectory(prefix="fedloom-bench-") as folder:
         never = {"eval-every": rounds + 1, "save-every": rounds + 1}
         given = {**options, **never, "rounds": rounds, "workers": workers, "out": str(Path(folder) / "run")}

@@ -9,12 +9,11 @@ from uuid import uuid4
 
 from flwr.app import Context, Error, Message, RecordDict
 from flwr.clientapp import ClientApp
-from flwr.common.constant import SUPERLINK_NODE_ID, ErrorCode
 from flwr.serverapp import Grid
-from flwr.supercore.run import Run
-from flwr.supercore.task_identity import TaskIdentity
 
 from fl_config.toml import Scalar
+from fl_protocol.flower import ErrorCode, Run, begin_run, set_message_id
+from simulation.engines.wire import FIRST_NODE, RUN_ID
 
 log = logging.getLogger("fedloom")
 
@@ -24,12 +23,11 @@ class InlineGrid(Grid):
 
     def __init__(self, client_app: ClientApp, clients: int, run_config: dict[str, Scalar]) -> None:
         self.client_app = client_app
-        self._run = Run.create_empty(run_id=1)
-        TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = self._run.run_id, SUPERLINK_NODE_ID, 1
+        self._run = begin_run(RUN_ID)
         self.contexts = {
-            number + 2: Context(
+            number + FIRST_NODE: Context(
                 self._run.run_id,
-                number + 2,
+                number + FIRST_NODE,
                 {"partition-id": number, "num-partitions": clients},
                 RecordDict(),
                 dict(run_config),
@@ -56,7 +54,7 @@ class InlineGrid(Grid):
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
         pushed = []
         for message in messages:
-            message.metadata.__dict__["_message_id"] = str(uuid4())
+            set_message_id(message, str(uuid4()))
             self.waiting[message.metadata.message_id] = message
             pushed.append(message.metadata.message_id)
         return pushed

@@ -10,9 +10,8 @@ from typing import Any
 
 from flwr.app import Message
 
-from simulation.engines.wire import Answer, Task, pack_numbers
+from simulation.engines.wire import FIRST_NODE, Answer, Task, pack_numbers
 
-FIRST_NODE = 2  # Flower's own node is 1
 # What a call of several messages should take, and send back at most; the fewer calls, the less the engine itself costs.
 BATCH_SECONDS, BATCH_BYTES = 0.05, 16 * 2**20
 

@@ -9,6 +9,10 @@ import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict
 from numpy.typing import NDArray
 
+from fl_protocol.flower import SUPERLINK_NODE_ID
+
+RUN_ID = 1
+FIRST_NODE = SUPERLINK_NODE_ID + 1  # the node of client 0; the others follow
 # name -> (dtype, shape, serialisation, the serialised array)
 PackedArrays = dict[str, tuple[str, tuple[int, ...], str, NDArray[np.uint8]]]
 KINDS: dict[str, type[Any]] = {"config": ConfigRecord, "metrics": MetricRecord}

@@ -16,19 +16,23 @@ from typing import Any
 
 from flwr.app import ArrayRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
-from flwr.common.constant import SUPERLINK_NODE_ID
-from flwr.common.serde import recorddict_from_proto, recorddict_to_proto
-from flwr.proto.recorddict_pb2 import RecordDict as RecordDictProto
-from flwr.supercore.task_identity import TaskIdentity
 
 from fl_config.toml import Scalar
-from simulation.engines.wire import Answer, PackedArrays, Task, pack_arrays, pack_numbers, unpack_arrays, unpack_content
-
-RUN_ID = 1
+from fl_protocol.flower import from_bytes, set_message_id, speak_for, to_bytes
+from simulation.engines.wire import (
+    RUN_ID,
+    Answer,
+    PackedArrays,
+    Task,
+    pack_arrays,
+    pack_numbers,
+    unpack_arrays,
+    unpack_content,
+)
 
 
 class ContextFiles:
-    """Client states of a foreign app on disk, one file a client, written only when the state changed."""
+    """Client states of a foreign app on disk, one file per client, written only when the state changed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -45,7 +49,7 @@ class ContextFiles:
     def save(self, partition: int, before: bytes, state: RecordDict) -> None:
         if not before and not state:
             return
-        after: bytes = recorddict_to_proto(state).SerializeToString(deterministic=True)
+        after = to_bytes(state)
         if after != before:
             self.folder.mkdir(parents=True, exist_ok=True)
             draft = self.folder / f"{partition}.draft-{os.getpid()}"
@@ -66,7 +70,7 @@ class Worker:
         """Import the app, which takes seconds; returns the process id."""
         module, _, variable = self.name.partition(":")
         self.app: ClientApp = getattr(importlib.import_module(module), variable)
-        TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = RUN_ID, SUPERLINK_NODE_ID, 1
+        speak_for(RUN_ID)
         if torch := sys.modules.get("torch"):
             torch.set_num_threads(1)
         return os.getpid()
@@ -93,12 +97,12 @@ class Worker:
 
     def _call(self, task: Task) -> RecordDict:
         before = self.states.load(task.partition)
-        state = recorddict_from_proto(RecordDictProto.FromString(before)) if before else RecordDict()
+        state = from_bytes(before) if before else RecordDict()
         node_config: dict[str, Any] = {"partition-id": task.partition, "num-partitions": self.clients}
         context = Context(RUN_ID, task.node, node_config, state, dict(self.run_config))
         content = unpack_content(task.numbers, {name: self.records[number] for name, number in task.shared.items()})
         message = Message(content, task.node, task.kind, group_id=task.group)
-        message.metadata.__dict__["_message_id"] = task.message_id
+        set_message_id(message, task.message_id)
         reply = self.app(message, context)
         if reply.has_error():
             raise RuntimeError(reply.error.reason)

@@ -1,22 +1,22 @@
-"""The ray engine deals the longest clients first, batches queries, keeps a foreign app's state and shares a running Ray."""
+"""The pool deals the longest clients first, slow messages alone and quick ones together, and says so where it finds no room."""
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from flwr.app import ConfigRecord, Message, MessageType, RecordDict
+from flwr.app import MessageType
 
 from fl_config.errors import ConfigError
 from fl_strategies.round.exchange import exchange
-from simulation.engines.jobs import FIRST_NODE, Job
-from simulation.engines.ray_grid import Crew, RayGrid
+from simulation.engines.crew import Crew
+from simulation.engines.jobs import Job
+from simulation.engines.ray_grid import RayGrid
+from simulation.engines.wire import FIRST_NODE
+from tests.simulation.engines.obedient_app import answered, orders
 
-sys.path.append(str(Path(__file__).parent))  # workers find obedient_app where this process does
 pytestmark = pytest.mark.timeout(180)
 
 
@@ -26,24 +26,16 @@ def grid() -> Iterator[RayGrid]:
         yield opened
 
 
-def orders(count: int, kind: str = MessageType.TRAIN, **order: Any) -> list[Message]:
-    return [Message(RecordDict({"config": ConfigRecord(order)}), FIRST_NODE + number, kind) for number in range(count)]
-
-
-def facts(replies: list[Message]) -> dict[int, dict[str, Any]]:
-    return {reply.metadata.src_node_id - FIRST_NODE: dict(reply.content["metrics"]) for reply in replies}  # type: ignore[arg-type]
-
-
 def dealt(grid: RayGrid, monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     """The clients of every call from now on, in the order in which they are dealt."""
     calls: list[list[int]] = []
-    call = grid._call
+    call = grid.pool._call
 
     def noted(crew: Crew, ref: Any, jobs: list[Job]) -> None:
         calls.append([job.message.metadata.dst_node_id - FIRST_NODE for job in jobs])
         call(crew, ref, jobs)
 
-    monkeypatch.setattr(grid, "_call", noted)
+    monkeypatch.setattr(grid.pool, "_call", noted)
     return calls
 
 
@@ -51,10 +43,10 @@ def test_longest_clients_are_dealt_first_and_every_worker_has_some(
     grid: RayGrid, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     list(exchange(grid, orders(40, MessageType.QUERY), 60, threading.Event()))  # client n tells of 10 + n examples
-    while not all(crew.pid for crew in grid.crews):
+    while not all(crew.pid for crew in grid.pool.crews):
         list(exchange(grid, orders(2), 60, threading.Event()))
     calls = dealt(grid, monkeypatch)
-    seen = facts(list(exchange(grid, orders(40, seconds=0.01), 60, threading.Event())))
+    seen = answered(exchange(grid, orders(40, seconds=0.01), 60, threading.Event()))
     assert sorted(seen) == list(range(40))
     assert [client for call in calls for client in call] == list(reversed(range(40)))
     assert len({each["pid"] for each in seen.values()}) == 2
@@ -76,17 +68,10 @@ def test_many_queries_travel_in_few_calls(grid: RayGrid, monkeypatch: pytest.Mon
     assert sorted(client for call in calls for client in call) == list(range(40))
 
 
-def test_a_foreign_apps_state_is_kept_for_each_client_whatever_worker_runs_it(grid: RayGrid) -> None:
-    for visit in (1, 2, 3):
-        seen = facts(list(exchange(grid, orders(6, remember=True, seconds=0.01), 60, threading.Event())))
-        assert {each["visits"] for each in seen.values()} == {visit}
-    assert len(list(Path(grid.folder).iterdir())) == 6
-
-
 def test_a_pool_that_finds_no_room_in_a_shared_ray_says_so(grid: RayGrid, monkeypatch: pytest.MonkeyPatch) -> None:
     """`grid` holds both cores of the Ray that is running."""
     list(exchange(grid, orders(2), 60, threading.Event()))
-    monkeypatch.setattr("simulation.engines.ray_grid.START_TIMEOUT", 1.0)
+    monkeypatch.setattr("simulation.engines.pool.START_TIMEOUT", 1.0)
     with (
         RayGrid("obedient_app:app", 2, {}, workers=1) as second,
         pytest.raises(ConfigError, match="No worker could start within 1 s: the Ray cluster has 0 free cores"),

@@ -1,14 +1,21 @@
-"""A ClientApp for the engine's tests that does what a message tells it: echo, count, wait, raise, or end its own process."""
+"""A ClientApp for the engine's tests that does what a message tells it: echo, count, wait, raise, or end its own process.
+
+Workers import it by its bare name; `orders` makes the messages that tell it, `answered` and `refused` read its replies.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
 import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
-from flwr.app import ConfigRecord, Context, Message, MetricRecord, RecordDict
+from flwr.app import ConfigRecord, Context, Message, MessageType, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
+
+from simulation.engines.wire import FIRST_NODE
 
 app = ClientApp()
 
@@ -46,3 +53,21 @@ def _first_time(mark: str) -> bool:
     except FileExistsError:
         return False
     return True
+
+
+def orders(clients: int, kind: str = MessageType.TRAIN, **order: Any) -> list[Message]:
+    """The same order for each of the first so many clients."""
+    return [
+        Message(RecordDict({"config": ConfigRecord(order)}), FIRST_NODE + number, kind) for number in range(clients)
+    ]
+
+
+def answered(replies: Iterable[Message]) -> dict[int, dict[str, Any]]:
+    """What each client that answered tells of itself."""
+    good = [reply for reply in replies if not reply.has_error()]
+    return {reply.metadata.src_node_id - FIRST_NODE: dict(reply.content["metrics"]) for reply in good}  # type: ignore[arg-type]
+
+
+def refused(replies: Iterable[Message]) -> dict[int, str]:
+    """Why each of the others did not."""
+    return {reply.metadata.src_node_id - FIRST_NODE: reply.error.reason for reply in replies if reply.has_error()}

@@ -1,0 +1,38 @@
+"""Every reach into Flower's insides, for the one line of Flower that is supported (1.39); the rest of the tree uses its public modules.
+
+| file | what it reaches into |
+|---|---|
+| `envelope.py` | the number and the sender of a message, the run that a process speaks for, error codes, records as bytes |
+| `waiting.py` | how long and how often Flower looks for the arrays of a message |
+| `in_process.py` | Flower's simulation runtime, run in this process |
+| `node_patches.py` | a supernode that waits less and forks its clients |
+
+tests/fl_protocol/test_flower.py checks that each of these is still there, and that no other module reaches in.
+The last two import much, and are imported by name where they are needed.
+"""
+
+from fl_protocol.flower.envelope import (
+    SUPERLINK_NODE_ID,
+    ErrorCode,
+    Run,
+    begin_run,
+    from_bytes,
+    set_message_id,
+    set_sender,
+    speak_for,
+    to_bytes,
+)
+from fl_protocol.flower.waiting import wait_for_parts
+
+__all__ = [
+    "SUPERLINK_NODE_ID",
+    "ErrorCode",
+    "Run",
+    "begin_run",
+    "from_bytes",
+    "set_message_id",
+    "set_sender",
+    "speak_for",
+    "to_bytes",
+    "wait_for_parts",
+]

@@ -1,0 +1,33 @@
+"""A worker of the ray engine as the driver sees it: the actor, and the calls that it has been given."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from simulation.engines.jobs import Job
+
+
+@dataclass
+class Call:
+    """One call of a worker; without jobs it is the call that makes it ready."""
+
+    ref: Any
+    crew: Crew
+    jobs: list[Job] = field(default_factory=list)
+    began: float = field(default_factory=time.monotonic)
+    given_up: float = math.inf  # when nobody waited for it any more
+
+
+@dataclass(eq=False)
+class Crew:
+    """A worker and what it has been given, in order; the first is what it works on."""
+
+    actor: Any
+    calls: deque[Call] = field(default_factory=deque)
+    pid: int = 0  # known once it is ready
+    kinds: set[str] = field(default_factory=set)  # of messages that it has answered
+    records: set[int] = field(default_factory=set)  # stored array records that its last call leaves it with

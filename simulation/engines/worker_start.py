@@ -1,0 +1,56 @@
+"""How a worker process begins: with our packages from where the driver has them, whatever lies in its current folder.
+
+Ray puts the driver's current folder first on a worker's path, where a user's `clients.py` would be taken for our package. And it
+imports the module of an actor's class to unpickle it, before anything of ours could correct that. So the actor is a class that
+is defined inside a function: it travels by value, needs nothing but Python, and imports the worker when our packages are settled.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+# What a user's folder may hold under the same name.
+OUR_NAMES = (
+    *("fl_config", "fl_data", "fl_models", "fl_tasks", "fl_protocol", "clients", "fl_strategies", "fl_runs"),
+    *("client_app", "server_app", "simulation", "deploy", "fedloom"),
+)
+
+
+def homes(names: tuple[str, ...] = OUR_NAMES) -> dict[str, str]:
+    """The folder in which this process finds each of these modules."""
+    found = {}
+    for name in names:
+        spec = find_spec(name)
+        if spec is not None and spec.origin is not None:
+            place = Path(spec.origin)
+            found[name] = str(place.parents[1] if spec.submodule_search_locations else place.parent)
+    return found
+
+
+def actor_class() -> type[Any]:
+    """The class of the actors; its methods are those of `simulation.engines.worker.Worker`."""
+
+    class Worker:
+        def __init__(self, found_in: dict[str, str], *given: Any) -> None:
+            import sys
+            from importlib.machinery import PathFinder
+
+            class WhereTheDriverHasThem:
+                @staticmethod
+                def find_spec(name: str, path: Any = None, target: Any = None) -> Any:
+                    return PathFinder.find_spec(name, [found_in[name]]) if name in found_in else None
+
+            sys.meta_path.insert(0, WhereTheDriverHasThem)
+            from simulation.engines.worker import Worker as RealWorker
+
+            self.worker = RealWorker(*given)
+
+        def prepare(self) -> int:
+            return self.worker.prepare()
+
+        def answer(self, *given: Any) -> Any:
+            return self.worker.answer(*given)
+
+    return Worker
