@@ -28,12 +28,12 @@ ENCODING = Encoding(FEATURES, ("ill",), "classes", ("no", "yes"))
 
 def test_what_is_learned_from_the_training_rows() -> None:
     deviation = float(np.sqrt(800 / 3))
-    assert FEATURES == (
+    assert list(FEATURES) == [
         Number("age", 40.0, pytest.approx(deviation)),  # type: ignore[arg-type]
         Category("sex", ("f", "m")),
         Category("smoker", ("false", "true")),
         Number("ward", 3.0, 1.0),
-    )
+    ]
     assert MISSING == {"age": 1, "sex": 1, "smoker": 1}
     assert ENCODING.feature_names == ("age", "sex=f", "sex=m", "smoker=false", "smoker=true", "ward")
 
