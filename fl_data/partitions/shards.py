@@ -28,7 +28,7 @@ def deal_shards(
     if clients * each < present:
         raise ConfigError(
             f"{what}: {clients} clients with {each} classes each hold at most {clients * each} of {present} classes; "
-            "use more clients or more classes a client."
+            "use more clients or more classes per client."
         )
     pieces = _pieces_per_class(sizes, clients, each, what)
     shards = [list(np.array_split(pool, count)) if count else [] for pool, count in zip(pools, pieces, strict=True)]
@@ -45,7 +45,7 @@ def _pieces_per_class(sizes: np.ndarray, clients: int, each: int, what: str) -> 
     if most.sum() < clients * each:
         raise ConfigError(
             f"{what}: {clients} clients with {each} classes each need {clients * each:,} pieces, but the classes "
-            f"have only {int(most.sum()):,} samples to cut between clients; use fewer clients or fewer classes a client."
+            f"have only {int(most.sum()):,} samples to cut between clients; use fewer clients or fewer classes per client."
         )
     pieces = (sizes > 0).astype(np.int64)
     # One at a time to the class whose pieces are largest: proportional, and the bounds hold at every step.
