@@ -39,7 +39,8 @@ from fl_protocol.messages import Evaluate, Introduce, MaskedSum, Probe, Train, r
 from fl_protocol.replies import Introduction, MaskedPart, Probed, Scored, Trained, properties, told_names
 from fl_protocol.settings import LocalSettings
 from fl_protocol.types import Arrays, ClientId
-from fl_tasks.classification import evaluate
+from fl_tasks import CLASSES, LABELS, Classification, Task, find_metric
+from fl_tasks.evaluation import evaluate
 
 log = logging.getLogger("fedloom")
 
@@ -65,6 +66,7 @@ class LocalClient(NumPyClient):
         initial: Callable[[], Mapping[str, NDArray[Any]]] | None = None,
         secret: Callable[[], bytes] | None = None,
         class_names: Sequence[str] = (),
+        task: Task | None = None,
     ) -> None:
         if data.y is None:
             raise ConfigError(f"Client {client_id} has no labels to train on.")
@@ -78,7 +80,9 @@ class LocalClient(NumPyClient):
         self.initial = initial
         self.secret = secret
         self.class_names = class_names
-        self.counts = torch.bincount(data.y, minlength=num_classes).cpu().numpy()
+        self.task = task or Classification()
+        counted = CLASSES in self.task.offers
+        self.counts = (torch.bincount(data.y, minlength=num_classes) if counted else torch.zeros(0)).cpu().numpy()
 
     @classmethod
     def on_arrays(
@@ -89,11 +93,25 @@ class LocalClient(NumPyClient):
         *,
         client_id: ClientId = 0,
         num_classes: int | None = None,
+        held_out: tuple[NDArray[Any], NDArray[Any]] | None = None,
+        task: Task | None = None,
         state: RecordDict | None = None,
     ) -> LocalClient:
-        """A client on plain arrays (float features, or images already normalised), remembering in a Flower `context.state`."""
-        classes = int(y.max()) + 1 if num_classes is None else num_classes
-        return cls(model, Samples(x, y), classes, client_id=client_id, memory=RecordMemory(state))
+        """A client on plain arrays (float features, or images already normalised), remembering in a Flower `context.state`.
+
+        `held_out` are arrays like x and y on which the client is scored; without them it is scored on its training data.
+        """
+        task = task or Classification()
+        truth = task.labels(y, f"client {client_id}")
+        classes = task.num_outputs(truth) if num_classes is None else num_classes
+        samples = [
+            Samples(data, task.labels(labels, f"client {client_id}"), labels=LABELS[task.family])
+            for data, labels in ((x, y), *([held_out] if held_out else []))
+        ]
+        kept = samples[1] if held_out else None
+        return cls(
+            model, samples[0], classes, client_id=client_id, held_out=kept, memory=RecordMemory(state), task=task
+        )
 
     # What the server may ask
 
@@ -219,20 +237,24 @@ class LocalClient(NumPyClient):
         return Probed(update, metrics)
 
     def score(self, order: Evaluate) -> Scored:
-        """Loss and accuracy on the held-out data (on the training data if none is held out), before and after fine-tuning."""
+        """Loss and metrics on the held-out data (on the training data if none is held out), before and after fine-tuning."""
         self._begin(order.arrays, order.acked_round, build_topology(*order.topology))
         data = self.held_out if self.held_out is not None and len(self.held_out) else self.data
-        before = after = evaluate(self.flat.model, data, self.num_classes)
+        metrics = [find_metric(name, self.task) for name in order.metrics or self.task.metrics]
+        figures = [each for each in metrics if each.better is not None]  # lists and tables do not leave a client
+        before = after = evaluate(self.flat.model, data, self.task, figures)
         if order.personal_epochs:
             settings = replace(order.settings, epochs=order.personal_epochs, augment="none")
             self._pass(Train(ArrayRecord(), settings, order.round), {}, set())
-            after = evaluate(self.flat.model, data, self.num_classes)
-        return Scored(after.count, after.loss, {"accuracy": after.accuracy, "accuracy-before": before.accuracy})
+            after = evaluate(self.flat.model, data, self.task, figures)
+        scores = {each.key: after[each.key] for each in figures}
+        scores |= {f"{each.key}-before": before[each.key] for each in figures}
+        return Scored(after["count"], after["loss"], {key: score for key, score in scores.items() if score is not None})
 
     # One pass
 
     def _facts(self) -> Facts:
-        return Facts(self.counts, self.data, self.num_classes, self.flat)
+        return Facts(self.counts, self.data, self.num_classes, self.flat, self.task)
 
     def _begin(self, arrays: ArrayRecord, acked_round: int, topology: ClientTopology) -> tuple[set[str], Arrays]:
         """Load the model of a message, completed from memory; returns the private names and what is remembered."""
@@ -254,6 +276,7 @@ class LocalClient(NumPyClient):
             anchor=flat.theta.clone(),
             data=self.data,
             label_probs=torch.as_tensor(self.counts / self.counts.sum(), dtype=torch.float32, device=flat.theta.device),
+            task=self.task,
             lr=settings.lr,
             initial_lr=settings.initial_lr,
             epochs=settings.epochs,

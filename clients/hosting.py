@@ -18,11 +18,13 @@ from fl_config.device import choose_device
 from fl_config.errors import ConfigError
 from fl_config.options import PRIVATE, Options, options_of_run
 from fl_data import Samples, held_out_split, load
-from fl_data.division import Division, samples_of
-from fl_models.spec import flat_model, initial_state, model_spec
+from fl_data.division import Division, names_of, samples_of
+from fl_models.spec import flat_model, initial_state, model_spec, outputs_of
+from fl_protocol.code import Code, code_of_client
 from fl_protocol.messages import Setup
 from fl_protocol.settings import local_settings
 from fl_protocol.types import ClientId
+from fl_tasks import LABELS, Task, load_task
 
 RUN_KEY = re.compile("[0-9a-f]{16}")  # becomes a folder's name, so nothing else may be in it
 
@@ -32,6 +34,8 @@ def client_of(run_config: Mapping[str, Any], node: Mapping[str, Any], state: Any
     config = options_of_run(run_config)
     if setup is None:  # a foreign strategy says nothing of the model or of held-out data
         setup = Setup(held_out=0.0 if config.held_out == "auto" else config.held_out)
+    own = str(node["plugins"]) if "plugins" in node else ("" if "data" in node else None)
+    code = code_of_client(config, own)
     private = config.partition == PRIVATE
     wanted = "data" if private else "partition-id"
     if wanted not in node:
@@ -39,28 +43,33 @@ def client_of(run_config: Mapping[str, Any], node: Mapping[str, Any], state: Any
             f"The run has the partition {config.partition!r}, but this node's configuration has no {wanted!r}."
         )
     if private:
-        return hosted_client(config, node, setup, state)
-    return simulated_client(config, int(node["partition-id"]), setup, state)
+        return hosted_client(config, node, setup, state, code)
+    return simulated_client(config, int(node["partition-id"]), setup, state, code)
 
 
-def simulated_client(config: Options, client: int, setup: Setup, state: Any) -> LocalClient:
-    """Client number `client` of a partitioned public data set."""
-    dataset = load(config.dataset)
-    train, held = samples_of(Division.of(config), client, setup.held_out, config.device)
+def simulated_client(config: Options, number: int, setup: Setup, state: Any, code: Code) -> LocalClient:
+    """Client number `number` of a divided public data set, by name where the partition names its clients."""
+    task = load_task(config.task, code.task)
+    division = Division.of(config, LABELS[task.family])
+    dataset = division.load()
+    train, held = samples_of(division, number, setup.held_out, config.device)
+    names = names_of(division)
+    client: ClientId = names[number] if names else number
     folder = Path(config.state_folder) if config.state_folder else None
     memory: Memory = FolderMemory(folder, client) if folder else RecordMemory(state)
-    secret = folder / f"{client}.secret" if folder else None
-    return _client(config, dataset, (train, held), client, memory, secret, setup)
+    secret = folder / f"{quote(str(client), safe='')}.secret" if folder else None
+    return _client(config, dataset, (train, held), client, memory, secret, setup, code, task)
 
 
-def hosted_client(config: Options, node: Mapping[str, Any], setup: Setup, state: Any) -> LocalClient:
+def hosted_client(config: Options, node: Mapping[str, Any], setup: Setup, state: Any, code: Code) -> LocalClient:
     """A client on its own host, with private data that the node's configuration names; it remembers by run."""
     if "name" not in node:
         raise ConfigError("A node with data of its own needs a name in its configuration.")
     name = str(node["name"])
     if setup.run and not RUN_KEY.fullmatch(setup.run):
         raise ConfigError(f"The server names the run {setup.run!r}, which is no key of a run.")
-    dataset = load(str(node["data"]))
+    task = load_task(config.task, code.task)
+    dataset = load(str(node["data"]), label=config.label, labels=LABELS[task.family], normalise=config.normalise)
     if not len(dataset.y_train):
         raise ConfigError(f"Client {name} has no training samples in its data.")
     everything = np.arange(len(dataset.y_train))
@@ -70,7 +79,8 @@ def hosted_client(config: Options, node: Mapping[str, Any], setup: Setup, state:
     folder = Path(str(node["state"])) if "state" in node else None
     memory: Memory = FolderMemory(folder / setup.run, name) if folder else RecordMemory(state)
     secret = folder / f"{quote(name, safe='')}.secret" if folder else None
-    return _client(config, dataset, (samples[0], samples[1]), name, memory, secret, setup, dataset.class_names)
+    told = dataset.class_names
+    return _client(config, dataset, (samples[0], samples[1]), name, memory, secret, setup, code, task, told)
 
 
 def _client(
@@ -81,9 +91,11 @@ def _client(
     memory: Memory,
     secret: Path | None,
     setup: Setup,
+    code: Code,
+    task: Task,
     class_names: tuple[str, ...] = (),
 ) -> LocalClient:
-    spec = model_spec(config, dataset, setup.projection)
+    spec = model_spec(config, dataset, setup.projection, num_outputs=outputs_of(dataset), source=code.model)
     return LocalClient(
         flat_model(spec, config.device),
         samples[0],
@@ -94,5 +106,6 @@ def _client(
         settings=local_settings(config),
         initial=functools.partial(initial_state, spec),
         class_names=class_names,
+        task=task,
         secret=functools.partial(host_secret, secret) if secret else None,
     )

@@ -27,6 +27,7 @@ Closure = Callable[[bool], None]  # the argument: is this the first pass, the on
 class Sgd:
     kind: ClassVar[str] = "local optimizer"
     Params: ClassVar[type[Params]] = Params
+    needs: ClassVar[tuple[str, ...]] = ()  # of the task ("classes") or of the model ("head")
 
     def __init__(self, params: Any) -> None:
         self.params = params

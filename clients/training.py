@@ -1,6 +1,6 @@
 """The only training loop of the project. Methods are hooks on it (`clients.objectives`); none has a loop of its own.
 
-One step: cross-entropy and the objectives' losses, backward (an optimiser such as SAM evaluates this twice), the objectives'
+One step: the task's loss and the objectives' losses, backward (an optimiser such as SAM evaluates this twice), the objectives'
 corrections once, clip, weight decay, momentum, step. Everything after backward is a few operations on flat vectors.
 """
 
@@ -11,15 +11,14 @@ import copy
 from collections.abc import Iterator, Sequence
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from clients.freezing import frozen
 from clients.objectives.base import Batch, LocalRound, Objective
 from clients.optimizers import Sgd, Step
-from fl_config.seeds import torch_generator
+from fl_config.seeds import seeded, torch_generator
 from fl_data import Augment, Samples
-from fl_models import Model, Outputs
+from fl_models import Model, Outputs, draws_random_numbers
 from fl_models.flat import FlatModel
 from fl_protocol.settings import LocalSettings
 
@@ -97,7 +96,9 @@ def train(
         settings.lr, settings.momentum, settings.weight_decay + sum(o.extra_decay for o in objectives), settings.clip
     )
     total = torch.zeros((), device=device)
-    with frozen(flat, trainable):
+    # Dropout and the like draw from torch's own generator: a function of (seed, round, client), as everything random is.
+    draws = seeded(settings.seed, f"draws{r.phase}", r.round, client_id, device=device)
+    with frozen(flat, trainable), draws if draws_random_numbers(flat.model) else contextlib.nullcontext():
         for index in minibatches(len(r.data), settings, r.round, client_id, device, r.phase):
             x, y = r.data.batch(index)
             assert y is not None
@@ -108,7 +109,7 @@ def train(
                 with _buffers_kept(flat.model, not first):
                     with torch.autocast(device.type, torch.bfloat16, enabled=settings.mixed_precision):
                         batch = Batch(x, y, index, flat.model.outputs(x))
-                        loss = F.cross_entropy(batch.outputs.logits, y)
+                        loss = r.task.loss(batch.outputs.logits, y)
                         for objective in objectives:
                             term = objective.loss(r, batch)
                             loss = loss if term is None else loss + term

@@ -13,8 +13,10 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
 from fl_config.errors import ConfigError
@@ -33,6 +35,7 @@ SLOTS = (
     "optimizer",
 )
 Class = TypeVar("Class", bound=type)
+ENTRY_POINTS = "fedloom.parts"
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ def part(
 
     def declare(made: Class) -> Class:
         other = _declared[name].half(made.kind) if name in _declared else None  # type: ignore[attr-defined]
-        if other is not None and other.__module__ != made.__module__:
+        if other is not None and _without_text(other.__module__) != _without_text(made.__module__):
             raise ConfigError(
                 f"Two parts are called {name!r}, one in {other.__module__} and one in {made.__module__}: rename one."
             )
@@ -87,6 +90,11 @@ def part(
         return half(name)(made)
 
     return declare
+
+
+def _without_text(module: str) -> str:
+    """A module made of a user's text bears a part of its SHA-256; edited and read again it is still the same plug-in."""
+    return re.sub(r"_[0-9a-f]{16}$", "", module)
 
 
 def half(name: str) -> Callable[[Class], Class]:
@@ -126,6 +134,20 @@ def read_rooms(rooms: tuple[str, ...]) -> None:
         package = importlib.import_module(room)
         for name in _modules(package):
             importlib.import_module(name)
+    read_installed()
+
+
+@functools.cache
+def read_installed() -> None:
+    """Import the modules that installed packages name under the entry point group `fedloom.parts`."""
+    for point in entry_points(group=ENTRY_POINTS):
+        try:
+            point.load()
+        except Exception as error:
+            raise ConfigError(
+                f"The installed plug-in {point.name!r} ({point.value}) cannot be loaded: {type(error).__name__}: {error}. "
+                "Mend or uninstall its package."
+            ) from error
 
 
 def _modules(package: Any) -> Iterable[str]:

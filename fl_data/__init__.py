@@ -3,7 +3,7 @@
 from fl_data.augment import Augment
 from fl_data.dataset import DataError, Dataset
 from fl_data.label_skew import label_counts, skew
-from fl_data.partitions import check_partition_spec, client_names, partition
+from fl_data.partitions import check_partition_spec, client_names, names_clients, partition
 from fl_data.samples import Samples
 from fl_data.store import available, cache_folder, check_dataset_spec, fetch, load
 from fl_data.target import check_target_spec, held_out_split, target_indices, target_set
@@ -25,6 +25,7 @@ __all__ = [
     "import_torchvision",
     "label_counts",
     "load",
+    "names_clients",
     "partition",
     "skew",
     "target_indices",

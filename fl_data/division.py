@@ -78,6 +78,12 @@ def clients_of(config: Options, dataset: Dataset) -> tuple[int, tuple[str, ...] 
 
 
 @functools.lru_cache(maxsize=2)
+def names_of(division: Division) -> tuple[str, ...] | None:
+    """The clients' names, where the partition has names; None where clients are numbered."""
+    return client_names(division.partition, division.load())
+
+
+@functools.lru_cache(maxsize=2)
 def parts_of(division: Division) -> Parts:
     """The sample indices of every client; those of `drawn:` are computed when they are asked for."""
     dataset = division.load()

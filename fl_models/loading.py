@@ -42,10 +42,11 @@ class Source(NamedTuple):
 def source_of(spec: Any) -> Source:
     """The text behind a spelling, or behind a class or function; it is not run."""
     place, _ = parse(spec if isinstance(spec, str) else spelled(spec))
-    return _read(place)
+    return read_source(place)
 
 
-def _read(place: str) -> Source:
+def read_source(place: str) -> Source:
+    """The text of a file or an installed module; it is not run."""
     path = Path(place)
     if not is_file(place):
         found = find(place)
@@ -73,7 +74,7 @@ def check_code(spec: str) -> None:
     """Raise ConfigError unless the file or module is there and defines the name; it is not run."""
     place, name = parse(spec)
     try:
-        names = top_level_names(_read(place).text)
+        names = top_level_names(read_source(place).text)
     except SyntaxError as error:
         raise ConfigError(f"{place} is not Python: {error.msg} (line {error.lineno}).") from None
     if names is not None and name.split(".")[0] not in names:
@@ -85,14 +86,19 @@ def resolve(spec: Any, source: Source | None = None) -> Any:
     if not isinstance(spec, str):
         return spec
     place, name = parse(spec)
-    source = _read(place) if source is None else source
-    found: Any = from_text(place, source.text) if is_file(place) else _imported(place, source)
+    source = read_source(place) if source is None else source
+    found: Any = resolve_module(source)
     for part in name.split("."):
         if not hasattr(found, part):
             public = [each for each in vars(found) if not each.startswith("_")]
             raise ConfigError(f"{place} has no {name!r}{nearest(part, public)}")
         found = getattr(found, part)
     return found
+
+
+def resolve_module(source: Source) -> ModuleType:
+    """The module behind a text: imported where it is installed as it is, made of the text elsewhere."""
+    return from_text(source.place, source.text) if is_file(source.place) else _imported(source.place, source)
 
 
 def from_text(place: str, text: str) -> ModuleType:
@@ -129,7 +135,7 @@ class _TextLoader(importlib.abc.ExecutionLoader):
 
 def _imported(place: str, source: Source) -> ModuleType:
     try:
-        installed = _read(place).text
+        installed = read_source(place).text
     except ConfigError:
         installed = None
     if installed != source.text:

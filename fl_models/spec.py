@@ -76,6 +76,11 @@ def model_spec(
     )
 
 
+def outputs_of(dataset: Any) -> int:
+    """How many outputs the data set asks for; 0 where that is one per class, as a model has anyway."""
+    return 0 if dataset.labels == "classes" else int(dataset.outputs)
+
+
 def build_model(spec: ModelSpec) -> Model:
     return build(
         spec.name,

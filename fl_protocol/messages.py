@@ -83,6 +83,7 @@ class Evaluate:
     topology: Named = ("shared", {})
     acked_round: int = 0
     personal_epochs: int = 0  # of fine-tuning before the score
+    metrics: list[str] = field(default_factory=list)  # what is scored; none means what the task usually shows
 
 
 MESSAGES: dict[str, type[Any]] = {kind.__name__: kind for kind in (Introduce, MaskedSum, Probe, Train, Evaluate)}

@@ -17,10 +17,12 @@ from safetensors.numpy import save
 from fl_config.errors import ConfigError
 from fl_config.files import write_atomically
 from fl_config.toml import Scalar, to_toml
+from fl_protocol.code import Code
 from fl_protocol.types import ClientId
 from fl_strategies.checkpoint import save_checkpoint
 from fl_strategies.round.records import Observer, Record
 from fl_strategies.round.state import RunState
+from fl_tasks import ChosenMetrics
 
 CONFIG, METRICS, SUMMARY, MODEL, PARTITION, LOG = (
     "config.toml",
@@ -31,6 +33,7 @@ CONFIG, METRICS, SUMMARY, MODEL, PARTITION, LOG = (
     "log.txt",
 )
 CHECKPOINT, STATE, CLIENT_MODELS = "checkpoint", "state", "client_models.safetensors"
+MODEL_DESCRIPTION, SOURCES, ENCODING, TABLES = "model.json", "sources", "encoding.json", "tables.json"
 PACKAGES = ("fedloom", "flwr", "torch", "torchvision", "ray", "numpy")
 
 
@@ -92,9 +95,28 @@ class RunFolder(Observer):
         }
         write_atomically(self.path / PARTITION, json.dumps(content).encode())
 
-    def checkpoint(self, state: RunState, last_round: int) -> bool:
-        """Write the checkpoint if it is due; says whether it did."""
-        due = state.round % self.save_every == 0 or state.round == last_round
+    def write_model(self, description: Mapping[str, Any]) -> None:
+        """What the model is, so that nobody has to guess what `auto` was."""
+        write_atomically(self.path / MODEL_DESCRIPTION, (json.dumps(description, indent=2) + "\n").encode())
+
+    def write_sources(self, code: Code) -> None:
+        """The texts of the user's that the run executes."""
+        for source in code.everything:
+            name = source.place.replace("\\", "/").rpartition("/")[2].removesuffix(".py")
+            write_atomically(self.path / SOURCES / f"{name}.py", source.text.encode())
+
+    def write_encoding(self, encoding: Any) -> None:
+        """How the rows of a table became features."""
+        write_atomically(self.path / ENCODING, encoding.to_json().encode())
+
+    def write_tables(self, tables: Mapping[str, Any]) -> None:
+        """Tables of the final model, for the report."""
+        if tables:
+            write_atomically(self.path / TABLES, (json.dumps(tables) + "\n").encode())
+
+    def checkpoint(self, state: RunState, last: bool) -> bool:
+        """Write the checkpoint if it is due, as it always is after the last round; says whether it did."""
+        due = last or state.round % self.save_every == 0
         if due:
             save_checkpoint(self.path / CHECKPOINT, state)
         return due
@@ -103,20 +125,32 @@ class RunFolder(Observer):
         """The clients' models of the last round as flat vectors, for `fedloom predict`."""
         write_atomically(self.path / CLIENT_MODELS, save({str(client): vector for client, vector in models.items()}))
 
-    def finish(self, strategy: str, recipe: str, seed: int, arrays: Mapping[str, Any] | None, finished: bool) -> None:
+    def finish(
+        self,
+        strategy: str,
+        recipe: str,
+        seed: int,
+        arrays: Mapping[str, Any] | None,
+        finished: bool,
+        metrics: ChosenMetrics,
+    ) -> None:
         if arrays is not None:
             content = save(
                 {name: np.asarray(value, order="C") for name, value in arrays.items()}, metadata={"format": "pt"}
             )
             write_atomically(self.path / MODEL, content)
-        scored = [record for record in self.records if _headline(record) is not None]
+        key, sign = metrics.headline_key, 1.0 if metrics.better == "more" else -1.0
+        scored = [record for record in self.records if headline_of(record, key) is not None]
         summary = {
             "strategy": strategy,
             "recipe": recipe,
             "seed": seed,
             "rounds": max((record["round"] for record in self.records), default=0),
             "final": _figures(scored[-1]) if scored else None,
-            "best": _figures(max(scored, key=lambda record: _headline(record) or 0.0)) if scored else None,
+            "best": _figures(max(scored, key=lambda record: sign * (headline_of(record, key) or 0.0)))
+            if scored
+            else None,
+            "headline": {"name": metrics.headline, "better": metrics.better},
             "seconds": round(self.before + time.time() - self.began, 3),
             "versions": versions(),
             "finished": finished,
@@ -129,9 +163,9 @@ class RunFolder(Observer):
         self.handler.close()
 
 
-def _headline(record: Record) -> float | None:
-    """The accuracy by which rounds are compared: the global model's, or the clients' own where there is no global one."""
-    return record.get("global/accuracy", record.get("personal/accuracy"))
+def headline_of(record: Record, key: str) -> float | None:
+    """The figure by which rounds are compared: the global model's, or the clients' own where there is no global one."""
+    return record.get(f"global/{key}", record.get(f"personal/{key}"))
 
 
 def _figures(record: Record) -> Record:

@@ -1,4 +1,4 @@
-"""What a run's options come to once the strategy is known: the recipe, its parameters, and the settings that depend on it."""
+"""What a run's options come to once the strategy is known: the recipe, its parameters, the task, and the settings that depend on them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,13 @@ from fl_config.params import Params
 from fl_config.toml import Scalar
 from fl_data import check_dataset_spec, check_partition_spec, check_target_spec
 from fl_models import check_model_spec
+from fl_protocol.code import Code, check_unchanged, code_on_disk
+from fl_strategies.meaning import check_needs
 from fl_strategies.recipes import Recipe, flat_parameters, parameters, parse
+from fl_tasks import CLASSES, ChosenMetrics, Task, chosen_metrics, load_task
 
 PERSONAL_HELD_OUT = 0.2
+INTERNAL = ("code",)  # options that travel with a run and are not worth keeping
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,9 @@ class Plan:
     config: Options
     recipe: Recipe
     parameters: dict[str, Params]
+    task: Task
+    metrics: ChosenMetrics
+    code: Code
 
     @property
     def personal_epochs(self) -> int:
@@ -40,11 +47,13 @@ class Plan:
 
     def complete(self) -> dict[str, Scalar]:
         """Every option and every parameter of the parts in use, for config.toml."""
-        return {**as_flat(self.config.model_copy(update={"parts": {}})), **flat_parameters(self.parameters)}
+        own = as_flat(self.config.model_copy(update={"parts": {}}))
+        kept = {key: value for key, value in own.items() if key not in INTERNAL}
+        return {**kept, **flat_parameters(self.parameters)}
 
-    def placed(self, **places: str) -> Plan:
-        """The same plan with other folders."""
-        return replace(self, config=self.config.model_copy(update=places))
+    def with_options(self, **changed: Any) -> Plan:
+        """The same plan with other folders, or another number of clients."""
+        return replace(self, config=self.config.model_copy(update=changed))
 
 
 def make_plan(values: Mapping[str, Any]) -> Plan:
@@ -58,8 +67,16 @@ def plan_of_run(run_config: Mapping[str, Any]) -> Plan:
 
 
 def _plan(config: Options) -> Plan:
+    code = code_on_disk(config)
+    if config.sources:
+        check_unchanged(code, config.sources, config.resume or config.out or "the run folder")
+    code.read()
     recipe = parse(config.strategy)
     chosen = parameters(recipe, config.parts)
+    task = load_task(config.task, code.task)
+    metrics = chosen_metrics(task, *("" if text == "auto" else text for text in (config.metrics, config.headline)))
+    if CLASSES not in task.offers:
+        check_needs(config.strategy, recipe.declared(), CLASSES, f"the task {task.name!r}")
     recipe.topology(chosen).check(config.clients)
     if config.dp_clip:
         _check_private_replies(recipe)
@@ -69,7 +86,8 @@ def _plan(config: Options) -> Plan:
     check_target_spec(config.target)
     if config.model != "auto":
         check_model_spec(config.model)
-    return Plan(config, recipe, chosen)
+    known = config.model_copy(update={"sources": code.sums, "code": code.packed()})
+    return Plan(known, recipe, chosen, task, metrics, code)
 
 
 def _check_private_replies(recipe: Recipe) -> None:

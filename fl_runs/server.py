@@ -2,52 +2,41 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from flwr.app import ArrayRecord, MetricRecord
-from numpy.typing import NDArray
+from flwr.app import ArrayRecord
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 from fl_config.device import choose_device
 from fl_config.errors import ConfigError
 from fl_data import Augment, Dataset, Samples, load, target_set
-from fl_data.division import counts_of
-from fl_models.flat import FlatModel, load_buffers, state_to_vector
-from fl_models.spec import build_model, model_spec
-from fl_protocol.arrays import from_record, to_record
+from fl_data.division import ClientCounts, clients_of, counts_of, dataset_of
+from fl_models import describe
+from fl_models.spec import build_model, model_spec, outputs_of
+from fl_protocol.arrays import to_record
 from fl_protocol.replies import told_names
 from fl_protocol.settings import local_settings
+from fl_runs.evaluation import Evaluation
 from fl_runs.folder import RunFolder
+from fl_runs.patience import Patience
 from fl_runs.plan import Plan
+from fl_strategies.meaning import check_needs
 from fl_strategies.round.options import Hooks, Participation, Schedule
 from fl_strategies.round.records import Observer
 from fl_strategies.round.resources import ServerResources
 from fl_strategies.round.state import RunState
 from fl_strategies.strategy import ComposedStrategy
-from fl_tasks.classification import evaluate
+from fl_tasks import LABELS
 
 log = logging.getLogger("fedloom")
-
-
-@contextlib.contextmanager
-def all_cores() -> Iterator[None]:
-    """The server computes while its clients rest; clients always use one thread, so that their bits do not depend on it."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(os.cpu_count() or 1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+MOST_SHOWN = 100_000  # clients whose label counts are written down
 
 
 @dataclass
@@ -70,16 +59,24 @@ class Server:
         stop: threading.Event | None = None,
     ) -> Server:
         config = plan.config
-        dataset = load(config.dataset)
-        spec = model_spec(config, dataset, plan.recipe.projection)
-        counts = None if plan.private else counts_of(config, dataset)  # how private data is spread is nobody's to know
+        dataset = server_data(plan)
+        spec = model_spec(
+            config, dataset, plan.recipe.projection, num_outputs=outputs_of(dataset), source=plan.code.model
+        )
+        model = build_model(spec)
+        if not model.has_head:
+            check_needs(config.strategy, plan.recipe.declared(), "head", f"the model {spec.name}")
+        counts = client_counts(plan, dataset)
         x, y = target_set(config.target, dataset, counts, config.seed)
-        if counts is not None:
+        folder.write_model({"name": spec.name, **describe(model, spec.source)})
+        folder.write_sources(plan.code)
+        if dataset.encoding is not None:
+            folder.write_encoding(dataset.encoding)
+        if counts is not None and len(counts) <= MOST_SHOWN:
+            names = clients_of(config, dataset)[1]
+            of_target = None if y is None else np.bincount(y, minlength=dataset.num_classes).tolist()
             folder.write_partition(
-                list(dataset.class_names),
-                list(range(config.clients)),
-                counts,
-                None if y is None else np.bincount(y, minlength=dataset.num_classes).tolist(),
+                list(dataset.class_names), list(names or range(len(counts))), np.asarray(counts), of_target
             )
         device = choose_device(config.device)
         resources = ServerResources(
@@ -102,23 +99,24 @@ class Server:
                 personal_epochs=plan.personal_epochs,
                 held_out=plan.held_out,
                 num_rounds=config.rounds,
+                metrics=plan.metrics.names,
+                headline=plan.metrics.headline_key,
             ),
             hooks=Hooks(
-                observers=[folder, *observers],
-                save=lambda state: folder.checkpoint(state, config.rounds),
+                observers=[folder, *([Patience(plan, folder.records)] if config.patience else []), *observers],
+                save=folder.checkpoint,
                 state=state,
                 stop=stop or threading.Event(),
             ),
         )
-        initial = initial_arrays(build_model(spec), config.init)
+        initial = initial_arrays(model, config.init)
         if config.dp_clip and any(value.dtype != "float32" for value in initial.values()):
             raise ConfigError(
                 f"--dp-clip adds noise to every array of the model, but {spec.name} counts batches in one: choose a model "
                 "without batch normalisation."
             )
-        return cls(
-            plan, strategy, initial, None if y is None else Evaluation(build_model(spec), x, y, dataset, device), folder
-        )
+        scored = None if y is None else Evaluation(build_model(spec), x, y, dataset, device, plan.task, plan.metrics)
+        return cls(plan, strategy, initial, scored, folder)
 
     def run(self, grid: Any) -> None:
         """All rounds; the folder is closed in order whatever happens, and says whether the run was finished."""
@@ -135,7 +133,9 @@ class Server:
             if state is not None and state.client_models:
                 self.folder.write_client_models(state.client_models)
             arrays = self.strategy.served_arrays if state is not None and state.round > 0 else None
-            self.folder.finish(config.strategy, self.plan.recipe.name, config.seed, arrays, finished)
+            if finished and arrays is not None and self.evaluate is not None and self.strategy.topology.has_global:
+                self.folder.write_tables(self.evaluate.tables(arrays))
+            self.folder.finish(config.strategy, self.plan.recipe.name, config.seed, arrays, finished, self.plan.metrics)
 
 
 def participation(plan: Plan, dataset: Dataset) -> Participation:
@@ -157,22 +157,25 @@ def participation(plan: Plan, dataset: Dataset) -> Participation:
     )
 
 
-class Evaluation:
-    """The server's test: loss, accuracy, accuracy a class, of any model of the run's architecture."""
+def server_data(plan: Plan) -> Dataset:
+    """The server's data set, checked by the task; says what labels it found."""
+    labels = LABELS[plan.task.family]
+    if plan.private:
+        config = plan.config
+        dataset = load(config.dataset, label=config.label, labels=labels, normalise=config.normalise)
+    else:
+        dataset = dataset_of(plan.config, labels)
+    if len(dataset.y_train):
+        plan.task.check_dataset(dataset.y_train)
+        log.info("%s: %s", dataset.name, plan.task.found(dataset.y_train))
+    return dataset
 
-    def __init__(self, model: Any, x: NDArray[Any], y: NDArray[Any], dataset: Dataset, device: torch.device) -> None:
-        self.flat = FlatModel(model.to(device))
-        self.samples = Samples(x, y, dataset, device)
-        self.num_classes = dataset.num_classes
 
-    def __call__(self, round: int, arrays: ArrayRecord) -> MetricRecord:
-        named = from_record(arrays)
-        self.flat.load(state_to_vector(named, self.flat.names))
-        load_buffers(self.flat.model, {name: value for name, value in named.items() if name not in self.flat.names})
-        with all_cores():
-            score = evaluate(self.flat.model, self.samples, self.num_classes)
-        classes = [float("nan") if value is None else value for value in score.class_accuracy]
-        return MetricRecord({"accuracy": score.accuracy, "loss": score.loss, "class_accuracy": classes})
+def client_counts(plan: Plan, dataset: Dataset) -> Any:
+    """Label counts by client, where there are classes to count; how private data is spread is nobody's to know."""
+    if plan.private or dataset.labels != "classes":
+        return None
+    return counts_of(plan.config, dataset) if plan.config.clients <= MOST_SHOWN else ClientCounts(plan.config, dataset)
 
 
 def initial_arrays(model: Any, init: str) -> ArrayRecord:

@@ -9,6 +9,8 @@ from fl_config.errors import ConfigError
 from fl_config.parts import SLOTS, Part
 from fl_strategies.topologies.base import Topology
 
+# What parts may need of a task or of a model, in words.
+NEEDS = {"classes": "classes", "head": "a last fully connected layer"}
 ON_AVERAGES = ("weighting", "normaliser", "server optimizer", "polish")
 
 
@@ -42,6 +44,16 @@ def check_meaning(expression: str, parts: Sequence[Part], plugins: Sequence[str]
         _check_several_models(start, outer, inner, slots, parts)
     if private and slots["weighting"].says("needs_target"):
         raise ConfigError(f"{start} {slots['weighting'].name!r} needs whole client models, and {whole}.")
+
+
+def check_needs(expression: str, parts: Sequence[Part], need: str, who: str) -> None:
+    """Refuse parts that need what a task or a model does not have."""
+    for part in parts:
+        if any(need in half.needs for half in part.halves.values()):  # type: ignore[attr-defined]
+            raise ConfigError(
+                f"The strategy {expression!r} has {part.name!r}, which needs {NEEDS[need]}, and {who} has none: choose a strategy "
+                f"without {part.name!r}."
+            )
 
 
 def _check_slots(expression: str, parts: Sequence[Part]) -> None:

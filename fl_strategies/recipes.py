@@ -85,6 +85,9 @@ class Recipe:
         """The classes of one kind among the parts, by part."""
         return {name: half for name in self.parts if (half := PARTS[name].half(kind)) is not None}
 
+    def declared(self) -> list[Part]:
+        return [PARTS[name] for name in self.parts]
+
     @property
     def weighting(self) -> str:
         name = self.one("weighting")

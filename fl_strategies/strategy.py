@@ -138,9 +138,13 @@ class ComposedStrategy(Strategy):
                 self._evaluate_clients(round, arrays, evaluate_config or ConfigRecord(), grid, result)
             state.round = round
             with self.journal.timed("checkpoint"):
-                if self.hooks.save and self.hooks.save(state):
+                if self.hooks.save and self.hooks.save(state, round == num_rounds):
                     self._saved_acked = dict(state.acked)
-            self._finish_record()
+            if self._finish_record() and round < num_rounds:
+                log.info("the run ends early, after round %d", round)
+                if self.hooks.save:
+                    self.hooks.save(state, True)
+                break
         result.arrays = to_record(self.served_arrays)
         return result
 
@@ -178,8 +182,9 @@ class ComposedStrategy(Strategy):
     def configure_evaluate(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        """Clients are asked only where the method gives each a model of its own."""
-        if not (self.recipe.personal or self.schedule.personal_epochs) or not self.orders.scores_in(server_round):
+        """Clients are asked where the method gives each a model of its own, or where they hold data out to be scored on."""
+        scored = self.recipe.personal or self.schedule.personal_epochs or self.schedule.held_out
+        if not scored or not self.orders.scores_in(server_round):
             return []
         return self.orders.evaluation(server_round, arrays, dict(config), self.model.state)
 
@@ -193,10 +198,10 @@ class ComposedStrategy(Strategy):
                 log.warning("round %d: client %s did not evaluate: %s", server_round, client, problem)
         if not scores:
             return None
-        record = personal_record(scores)
+        record = personal_record(scores, self.schedule.headline)
         self.journal.note(record)
-        names = ("accuracy", "std", "worst_decile")
-        return MetricRecord({f"personal-{name}": float(record[f"personal/{name}"]) for name in names})
+        shown = {name: record[f"personal/{name}"] for name in (self.schedule.headline, "std", "worst_decile")}
+        return MetricRecord({f"personal-{name}": float(value) for name, value in shown.items()})
 
     @property
     def served_arrays(self) -> Arrays:
@@ -283,6 +288,7 @@ class ComposedStrategy(Strategy):
             if metrics is not None:
                 result.evaluate_metrics_clientapp[round] = metrics
 
-    def _finish_record(self) -> None:
+    def _finish_record(self) -> bool:
+        """Tell the observers; says whether one of them wants the run to end here."""
         record = self.journal.record
-        self.journal.tell("recorded", plain(record | self.topology.remarks(self.model.topology_state, record)))
+        return self.journal.tell("recorded", plain(record | self.topology.remarks(self.model.topology_state, record)))

@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from fl_config.errors import ConfigError
+from fl_data.dataset import Labels
 
+LABELS: dict[str, Labels] = {"classification": "classes", "regression": "numbers", "multilabel": "many"}  # by family
 CLASSES = "classes"  # offered where a label is one of a known number of classes, which methods count, balance or distil
 
 

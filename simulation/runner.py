@@ -16,9 +16,13 @@ from safetensors.numpy import load_file
 from fl_config.errors import ConfigError
 from fl_config.options import PRIVATE, Options, as_flat
 from fl_config.toml import Scalar
+from fl_data import names_clients
+from fl_data.division import clients_of
+from fl_protocol.code import trust
 from fl_runs.folder import MODEL, STATE, default_folder
 from fl_runs.plan import Plan, make_plan
 from fl_runs.resume import resumed
+from fl_runs.server import server_data
 from fl_strategies.round.exchange import RunStopped
 from fl_strategies.round.records import Observer, Record
 
@@ -51,10 +55,14 @@ def prepare(values: Mapping[str, Any]) -> Plan:
             f"The partition {PRIVATE!r} is for clients on hosts of their own (`fedloom deploy submit`): here, say how the "
             "data is divided, such as --partition iid."
         )
+    clients = (
+        clients_of(plan.config, server_data(plan))[0] if names_clients(plan.config.partition) else plan.config.clients
+    )
     out = plan.config.out
     if not plan.config.resume:
         out = str((Path(out) if out else default_folder(plan.config.strategy)).resolve())
-    return plan.placed(out=out, state_folder=plan.config.state_folder or str((Path(out) / STATE).resolve()))
+    state = plan.config.state_folder or str((Path(out) / STATE).resolve())
+    return plan.with_options(out=out, state_folder=state, clients=clients)
 
 
 def ray_grid(config: Options, run_config: dict[str, Scalar]) -> RayGrid:
@@ -76,6 +84,7 @@ def run(config: Mapping[str, Any], observers: Sequence[Observer] = (), stop: thr
     from server_app import make_app, open_server
 
     plan = prepare(config)
+    trust()
     finished = True
     run_config: dict[str, Scalar] = as_flat(plan.config)
     with contextlib.ExitStack() as stack:

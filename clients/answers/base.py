@@ -10,7 +10,7 @@ A vector of whole numbers leaves it only under the masks of a secure sum. Nothin
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from fl_config.errors import ConfigError
 from fl_data import Samples
 from fl_models.flat import FlatModel
+from fl_tasks import Classification, Task
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Facts:
     data: Samples
     num_classes: int
     flat: FlatModel
+    task: Task = field(default_factory=Classification)
 
 
 Number = Callable[..., float]

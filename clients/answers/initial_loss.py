@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from clients.answers.base import Facts, number
-from fl_tasks.classification import evaluate
+from fl_tasks.evaluation import evaluate
 
 
 @number("initial_loss")
 def initial_loss(facts: Facts) -> float:
-    return evaluate(facts.flat.model, facts.data, facts.num_classes).loss
+    return float(evaluate(facts.flat.model, facts.data, facts.task, ())["loss"])

@@ -124,6 +124,7 @@ class AsdParams(Params):
 )
 class Asd(Objective):
     Params = AsdParams
+    needs = ("classes",)
     params: AsdParams
 
     def loss(self, r: LocalRound, batch: Batch) -> Tensor | None:

@@ -22,6 +22,7 @@ from fl_config.params import Params
 from fl_data import Samples
 from fl_models import Outputs
 from fl_models.flat import FlatModel
+from fl_tasks import Classification, Task
 
 
 @dataclass
@@ -42,7 +43,9 @@ class LocalRound:
     flat: FlatModel
     anchor: Tensor  # omega, the received parameters
     data: Samples
-    label_probs: Tensor  # the client's label frequencies, zero for classes it never saw
+    label_probs: (
+        Tensor  # the client's label frequencies, zero for classes it never saw; empty where there are no classes
+    )
     lr: float  # eta_t
     initial_lr: float  # eta_0, before any decay
     epochs: int
@@ -58,6 +61,7 @@ class LocalRound:
     reply: dict[str, Tensor] = field(default_factory=dict)  # extra vectors to send up
     metrics: dict[str, float] = field(default_factory=dict)  # numbers to send up
     steps: int = 0  # K_i, counted by the loop
+    task: Task = field(default_factory=Classification)  # what is learned: the loss of a batch is its own
     phase: str = ""  # names a further pass of the same round, which then draws batches of its own
 
     def remembered(self, name: str) -> Tensor:
@@ -76,6 +80,7 @@ class Objective:
 
     kind: ClassVar[str] = "objective"
     Params: ClassVar[type[Params]] = Params
+    needs: ClassVar[tuple[str, ...]] = ()  # of the task ("classes") or of the model ("head")
     projection: ClassVar[int] = 0  # width of the projection head that the model must have; 0 is none
     remembers: ClassVar[bool] = False  # the client keeps a model or a correction of its own between rounds
     # True: the correction is an explicit regulariser that SAM evaluates in both passes; False: added once, after them.

@@ -38,6 +38,7 @@ class MoonParams(Params):
 @part("moon", slot="objective", what="+ mu contrast(z; z_global, z_previous)", paper="Li et al., CVPR 2021", year=2021)
 class Moon(Objective):
     Params = MoonParams
+    needs = ("head",)
     remembers = True
     projection = 256
     params: MoonParams

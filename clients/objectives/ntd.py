@@ -48,6 +48,7 @@ class NtdParams(Params):
 )
 class Ntd(Objective):
     Params = NtdParams
+    needs = ("classes",)
     params: NtdParams
 
     def loss(self, r: LocalRound, batch: Batch) -> Tensor | None:

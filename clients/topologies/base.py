@@ -25,6 +25,7 @@ class ClientTopology:
 
     kind: ClassVar[str] = "client topology"
     Params: ClassVar[type[Params]] = Params
+    needs: ClassVar[tuple[str, ...]] = ()  # of the task ("classes") or of the model ("head")
 
     def __init__(self, **arguments: Any) -> None:
         """The arguments are what the server's half says to this client."""

@@ -27,6 +27,8 @@ from fl_protocol.types import Arrays
 class Cuau(ClientTopology):
     """`cluster` is the client's own, `head` names the arrays that every cluster has of its own, `inner` the topology inside."""
 
+    needs = ("head",)
+
     def __init__(self, cluster: int = 0, head: Iterable[str] = (), inner: str = "shared", **more: Any) -> None:
         super().__init__(**more)
         self.cluster, self.head = cluster, list(head)

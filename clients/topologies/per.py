@@ -10,5 +10,7 @@ from fl_config.parts import part
 
 @part("per", slot="topology", what="private heads, a shared body", paper="Arivazhagan et al., 2019", year=2019)
 class Per(ClientTopology):
+    needs = ("head",)
+
     def private(self, names: Iterable[str], head: Iterable[str]) -> set[str]:
         return set(head)

@@ -10,6 +10,8 @@ from typing import Any, Protocol, get_args
 from fl_config.options import FLAGS
 from fl_config.toml import parse_assignment, parse_scalar, read_toml
 
+VISIBLE = [name for name in FLAGS if name not in ("sources", "code")]  # those two are the run's own
+REPEATED = ("plugin",)  # flags that may be given more than once
 Command = Callable[[argparse.Namespace], int]  # returns the exit code
 
 
@@ -33,13 +35,17 @@ def subcommands(parser: argparse.ArgumentParser, dest: str) -> AddCommand:
 
 def add_options(parser: argparse.ArgumentParser, names: Sequence[str] | None = None) -> None:
     """Add one flag for every declared option (or for the named ones), with its help text and default."""
-    for name in names or FLAGS:
+    for name in names or VISIBLE:
         info = FLAGS[name]
         choices = [str(choice) for choice in get_args(info.annotation) if isinstance(choice, str)]
         default = f" (default: {info.default})" if info.default not in ("", None) else ""
         if info.annotation is bool:
             parser.add_argument(
                 f"--{name}", action=argparse.BooleanOptionalAction, default=None, help=_escaped(info.description)
+            )
+        elif name in REPEATED:
+            parser.add_argument(
+                f"--{name}", metavar="X", action="append", default=None, help=_escaped(info.description)
             )
         else:
             listed = f" [{', '.join(choices)}]" if choices and choices != ["auto"] else ""
@@ -63,6 +69,8 @@ def given_options(args: argparse.Namespace) -> dict[str, Any]:
     values: dict[str, Any] = read_toml(Path(args.config)) if args.config else {}
     for name in FLAGS:
         value = getattr(args, name.replace("-", "_"), None)
+        if name in REPEATED and value is not None:
+            value = ",".join(value)
         if value is not None:
             values[name] = value if isinstance(value, bool) or FLAGS[name].annotation is str else parse_scalar(value)
     values.update(parse_assignment(text) for text in args.set)

@@ -7,7 +7,7 @@ import importlib
 import pkgutil
 
 from fl_data.partitions.declaration import SCHEMES, Argument, Parts, Request, forms, scheme
-from fl_data.partitions.dividing import check_partition_spec, client_names, partition
+from fl_data.partitions.dividing import check_partition_spec, client_names, names_clients, partition
 
 # A partition is found by its file: whoever adds one edits nothing here.
 for _module in pkgutil.iter_modules(__path__):
@@ -21,6 +21,7 @@ __all__ = [
     "check_partition_spec",
     "client_names",
     "forms",
+    "names_clients",
     "partition",
     "scheme",
 ]

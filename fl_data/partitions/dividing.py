@@ -18,6 +18,11 @@ def check_partition_spec(spec: str) -> None:
     parse(spec)
 
 
+def names_clients(spec: str) -> bool:
+    """Whether the partition may name its clients, so that their number is known from the data only."""
+    return parse(spec).scheme.names is not None
+
+
 def client_names(spec: str, dataset: Dataset) -> tuple[str, ...] | None:
     """The clients' names in the order of the parts, where the partition has names; None where clients are numbered."""
     parsed = parse(spec)

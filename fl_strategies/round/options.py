@@ -11,7 +11,7 @@ from fl_config.errors import ConfigError, nearest
 from fl_strategies.round.records import Observer
 from fl_strategies.round.state import RunState
 
-Save = Callable[[RunState], bool]
+Save = Callable[[RunState, bool], bool]  # the flag: this is the last round
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,8 @@ class Schedule:
     eval_every: int = 1
     personal_epochs: int = 0  # of fine-tuning before clients are scored; above 0 they are scored with every strategy
     held_out: float = 0.0  # share of a client's training data that is kept for scoring
+    metrics: tuple[str, ...] = ()  # what clients are scored by; none means what their task usually shows
+    headline: str = "accuracy"  # the metric whose spread over clients is recorded
     num_rounds: int = 0  # planned rounds; `start` knows them, one of Flower's wrappers around the strategy does not say
 
 

@@ -92,7 +92,16 @@ class Orders:
         for client in sorted(self.members.online, key=client_order):
             model, _ = model_of(client)
             says, acked = self.topology.says(own, client), state.acked.get(client, 0)
-            order = Evaluate(model, settings, round, self.setup, says, acked, self.schedule.personal_epochs)
+            order = Evaluate(
+                model,
+                settings,
+                round,
+                self.setup,
+                says,
+                acked,
+                self.schedule.personal_epochs,
+                list(self.schedule.metrics),
+            )
             messages.append(self._message(pack(order), client, MessageType.EVALUATE, round))
         return messages
 

@@ -12,23 +12,40 @@ from numpy.typing import NDArray
 from fl_protocol.types import ClientId, client_order
 from fl_strategies.round.records import Record
 
-
-def worst_decile(accuracies: NDArray[np.float64]) -> float:
-    """Mean accuracy of the tenth of the clients that is served worst (at least one client)."""
-    return float(np.sort(accuracies)[: math.ceil(len(accuracies) / 10)].mean())
+BEFORE = "-before"  # ends the name of a score before fine-tuning
 
 
-def personal_record(scores: Mapping[ClientId, Mapping[str, Any]]) -> Record:
-    """From `accuracy` (after fine-tuning) and `accuracy-before` of every client."""
+def worst_decile(scores: NDArray[np.float64], better: str = "more") -> float:
+    """Mean score of the tenth of the clients that is served worst (at least one client)."""
+    ordered = np.sort(scores) if better == "more" else np.sort(scores)[::-1]
+    return float(ordered[: math.ceil(len(ordered) / 10)].mean())
+
+
+def personal_record(
+    scores: Mapping[ClientId, Mapping[str, Any]], headline: str = "accuracy", better: str = "more"
+) -> Record:
+    """From the scores of every client, after fine-tuning and `-before`: means, the spread of the headline, and each client's own."""
     ids = sorted(scores, key=client_order)
-    after = np.array([scores[client]["accuracy"] for client in ids], dtype=float)
-    before = np.array([scores[client].get("accuracy-before", np.nan) for client in ids], dtype=float)
-    return {
-        "personal/accuracy": after.mean(),
-        "personal/std": after.std(),
-        "personal/worst_decile": worst_decile(after),
-        "personal/before": before.mean(),
+
+    def of_all(key: str) -> NDArray[np.float64]:
+        return np.array([scores[client].get(key, np.nan) for client in ids], dtype=float)
+
+    after, before = of_all(headline), of_all(headline + BEFORE)
+    others = {key for one in scores.values() for key in one if not key.endswith(BEFORE)} - {headline}
+    record: Record = {
+        f"personal/{headline}": mean(after),
+        "personal/std": float(np.nanstd(after)) if not np.isnan(after).all() else np.nan,
+        "personal/worst_decile": worst_decile(after[~np.isnan(after)], better) if not np.isnan(after).all() else np.nan,
+        "personal/before": mean(before),
         "personal/client_ids": ids,
-        "personal/client_accuracy": after,
+        f"personal/client_{headline}": after,
         "personal/client_before": before,
     }
+    for key in sorted(others):
+        record |= {f"personal/{key}": mean(of_all(key)), f"personal/client_{key}": of_all(key)}
+    return record
+
+
+def mean(values: NDArray[np.float64]) -> float:
+    """Over the clients for which it is defined."""
+    return float(np.nanmean(values)) if not np.isnan(values).all() else math.nan

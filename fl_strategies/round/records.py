@@ -20,8 +20,8 @@ class Observer:
     def replied(self, round: int, done: int, total: int) -> None:
         """After each reply of a round."""
 
-    def recorded(self, record: Record) -> None:
-        """After each round (and once before the first, with round 0): the line of metrics.jsonl."""
+    def recorded(self, record: Record) -> bool | None:
+        """After each round (and once before the first, with round 0): the line of metrics.jsonl. True ends the run here."""
 
     def dropped(self, round: int, client: Any, reason: str) -> None:
         """A client whose reply was not used."""
@@ -43,9 +43,9 @@ class Journal:
     def count(self, key: str, amount: int) -> None:
         self.record[key] = self.record.get(key, 0) + amount
 
-    def tell(self, event: str, *details: Any) -> None:
-        for observer in self.observers:
-            getattr(observer, event)(*details)
+    def tell(self, event: str, *details: Any) -> bool:
+        """Tell all observers; says whether one of them answered yes."""
+        return any([getattr(observer, event)(*details) for observer in self.observers])
 
     @contextlib.contextmanager
     def timed(self, phase: str) -> Iterator[None]:

@@ -42,6 +42,7 @@ class ServerStep:
 
     kind: ClassVar[str] = "server step"
     Params: ClassVar[type[Params]] = Params
+    needs: ClassVar[tuple[str, ...]] = ()  # of the task ("classes") or of the model ("head")
     needs_target: ClassVar[bool] = False  # learns on the server's unlabelled target data, with whole client models
     needs_horizon: ClassVar[bool] = False  # must know how many rounds are planned
 

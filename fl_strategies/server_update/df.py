@@ -107,6 +107,7 @@ class DfParams(Params):
 @part("df", slot="polish", what="ensemble distillation on unlabelled data", paper="Lin et al., NeurIPS 2020", year=2020)
 class Df(ServerStep):
     Params = DfParams
+    needs = ("classes",)
     needs_target = True
     params: DfParams
 

@@ -45,6 +45,7 @@ class Members(Protocol):
 class Topology:
     kind: ClassVar[str] = "topology"
     Params: ClassVar[type[Params]] = Params
+    needs: ClassVar[tuple[str, ...]] = ()  # of the task ("classes") or of the model ("head")
     name: ClassVar[str] = "shared"
     personal: ClassVar[bool] = False  # every client ends with a model of its own
     private: ClassVar[bool] = False  # clients keep a part of the model to themselves

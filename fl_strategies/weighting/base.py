@@ -30,6 +30,7 @@ class Weighting:
 
     kind: ClassVar[str] = "weighting"
     Params: ClassVar[type[Params]] = Params
+    needs: ClassVar[tuple[str, ...]] = ()  # of the task ("classes") or of the model ("head")
     asks: ClassVar[tuple[str, ...]] = ()  # numbers that every client answers once (clients/answers)
     reports: ClassVar[tuple[str, ...]] = ()  # numbers that every client sends with each reply
     sums: ClassVar[tuple[str, ...]] = ()  # vectors whose sum over all clients is needed before anything is asked

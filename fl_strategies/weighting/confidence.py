@@ -38,6 +38,7 @@ class ConfidenceParams(Params):
 @part("confidence", slot="weighting", what="p_i ~ mean variance of predictions", paper="FedSSA, appendix D", year=2024)
 class Confidence(Weighting):
     Params: ClassVar[type[Params]] = ConfidenceParams
+    needs = ("classes",)
     needs_target: ClassVar[bool] = True
 
     def weights(self, cohort: Cohort, state: State, server: ServerResources) -> Weighed:

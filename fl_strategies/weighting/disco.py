@@ -113,6 +113,7 @@ class DiscoParams(Params):
 )
 class Disco(Weighting):
     Params: ClassVar[type[Params]] = DiscoParams
+    needs = ("classes",)
     asks: ClassVar[tuple[str, ...]] = ("discrepancy",)
 
     def __init__(self, params: Any) -> None:

@@ -31,6 +31,7 @@ class SimilarityParams(Params):
 @part("similarity", slot="weighting", what="p_i ~ mean cosine between two views", paper="FedSSA, appendix D", year=2024)
 class Similarity(Weighting):
     Params: ClassVar[type[Params]] = SimilarityParams
+    needs = ("classes",)
     needs_target: ClassVar[bool] = True
 
     def weights(self, cohort: Cohort, state: State, server: ServerResources) -> Weighed:

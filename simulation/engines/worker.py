@@ -18,6 +18,7 @@ from flwr.app import ArrayRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
 from fl_config.toml import Scalar
+from fl_protocol.code import trust
 from fl_protocol.flower import from_bytes, set_message_id, speak_for, to_bytes
 from simulation.engines.wire import (
     RUN_ID,
@@ -62,6 +63,7 @@ class Worker:
 
     def __init__(self, app: str, clients: int, run_config: dict[str, Scalar], folder: str, path: list[str]) -> None:
         sys.path += [entry for entry in path if entry not in sys.path]  # the app is found wherever the driver finds it
+        trust()  # it belongs to a simulation, wherever it runs
         self.name, self.clients, self.run_config = app, clients, run_config
         self.states = ContextFiles(Path(folder))
         self.records: dict[int, ArrayRecord] = {}

@@ -100,6 +100,7 @@ class SsaParams(Params):
 )
 class Ssa(Weighting):
     Params: ClassVar[type[Params]] = SsaParams
+    needs = ("classes",)
     needs_target: ClassVar[bool] = True
 
     def __init__(self, params: Any) -> None:
