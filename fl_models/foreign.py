@@ -18,6 +18,14 @@ from fl_models.model import Model, Outputs
 _CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 
 
+def as_plain(x: Tensor) -> Tensor:
+    """The batch as plain PyTorch would have it: contiguous, and with the strides of that.
+
+    A batch with one channel counts as contiguous whatever its strides are, but convolutions go by them.
+    """
+    return x.contiguous().view(-1).view(x.shape)
+
+
 class _Features(nn.Module):
     """The foreign module up to its head; holds the model outside nn.Module's registry, which would be a cycle."""
 
@@ -75,7 +83,7 @@ class ForeignModel(Model):
         return Outputs(seen[-1], seen[-1], logits)
 
     def forward(self, x: Tensor) -> Tensor:
-        logits: Tensor = self.original(x.contiguous())
+        logits: Tensor = self.original(as_plain(x))
         check_logits(self.original, logits)
         return logits
 
@@ -130,7 +138,7 @@ def wrap(module: nn.Module, example: Tensor | None = None, num_outputs: int = 0,
     if example is None:
         check_module(module)
         return ForeignModel(module, _last_linear(module), name)
-    logits, head = trial(module, example.contiguous())
+    logits, head = trial(module, as_plain(example))
     _check_shape(module, logits, len(example), num_outputs)
     check_module(module)
     return ForeignModel(module, head, name)

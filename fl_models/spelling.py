@@ -28,10 +28,11 @@ def looks_like_code(spec: str) -> bool:
 
     A dotted name is meant as a module; a single word only where there is a module of that name.
     """
-    place, _, name = spec.rpartition(":")
+    place, colon, name = spec.rpartition(":")
+    place = place if colon else spec
     if is_file(spec) or is_file(place):
         return True
-    if not NAME.fullmatch(place) or not NAME.fullmatch(name):
+    if not NAME.fullmatch(place) or (colon and not NAME.fullmatch(name)):
         return False
     return "." in place or find(place) is not None
 
@@ -40,17 +41,22 @@ def parse(spec: str) -> tuple[str, str]:
     """(file or module, name in it)."""
     place, colon, name = spec.rpartition(":")
     if not colon or not NAME.fullmatch(name):
-        raise ConfigError(f"{spec!r} does not say what to take: write FILE.py:NAME or MODULE:NAME{_offer(Path(spec))}.")
+        raise ConfigError(
+            f"{spec!r} does not say what to take: write FILE.py:NAME or MODULE:NAME{_offer(place or spec)}"
+        )
     return place, name
 
 
-def _offer(path: Path) -> str:
+def _offer(place: str) -> str:
+    """The end of a sentence: the classes of the file or module, if it can be found."""
+    module = None if is_file(place) else find(place)
     try:
-        tree = ast.parse(path.read_bytes())
+        tree = ast.parse(Path((module and module.origin) or place).read_bytes())
     except (OSError, SyntaxError, ValueError):
-        return ""
+        around, _, name = place.rpartition(".")
+        return f"; did you mean '{around}:{name}'?" if around and not is_file(place) else "."
     classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
-    return f", where NAME may be {', '.join(classes)}" if classes else ""
+    return f", where NAME may be {', '.join(classes)}." if classes else "."
 
 
 def top_level_names(text: str) -> set[str] | None:

@@ -122,7 +122,10 @@ def test_a_class_of_a_script_is_spelled_by_its_file(folder: Path) -> None:
     ("spec", "sentence"),
     [
         ("my_net.py", "'my_net.py' does not say what to take: .* where NAME may be Net, Outer"),
-        ("my_net.py:", "does not say what to take"),
+        ("my_net.py:", "does not say what to take: .* where NAME may be Net, Outer"),
+        ("my_net", "does not say what to take: .* where NAME may be Net, Outer"),
+        ("mine.nets", "does not say what to take: .* where NAME may be Net, Outer"),
+        ("my_net.Net", r"does not say what to take: .*; did you mean 'my_net:Net'\?"),
         ("my_net.py:Nett", "my_net.py has no 'Nett'; did you mean 'Net'"),
         ("your_net.py:Net", "file your_net.py cannot be read"),
         ("no.such.module:Net", "no module 'no.such.module' here"),

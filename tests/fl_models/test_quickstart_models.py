@@ -134,6 +134,25 @@ def test_weights_and_batches_are_contiguous_for_other_peoples_modules() -> None:
     assert seen == [True]
 
 
+def test_one_channel_is_contiguous_too() -> None:
+    class Grey(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = nn.Conv2d(1, 6, 3)
+            self.fc = nn.Linear(6 * 36, 10)
+
+        def forward(self, x: Tensor) -> Tensor:
+            out: Tensor = self.fc(self.conv(x).view(len(x), 6 * 36))
+            return out
+
+    about = SimpleNamespace(kind="image", mean=(0.5,), std=(0.25,), flips=False)
+    data = Samples(RNG.integers(0, 256, size=(4, 1, 8, 8)).astype(np.uint8), np.arange(4), about)
+    x, _ = data.batch(torch.arange(4))
+    assert x.is_contiguous() and x.stride() != torch.empty(x.shape).stride()
+    module = Grey()
+    assert torch.equal(wrap(module, x)(x), module(torch.clone(x, memory_format=torch.contiguous_format)))
+
+
 @pytest.mark.parametrize(
     ("make", "names"),
     [
