@@ -73,7 +73,7 @@ class LocalClient(NumPyClient):
         if isinstance(model, FlatModel):
             self.flat = model
         else:
-            self.flat = FlatModel(model if isinstance(model, Model) else wrap(model))
+            self.flat = FlatModel(model if isinstance(model, Model) else wrap(model, data.batch(slice(0, 2))[0]))
         self.data, self.held_out, self.num_classes, self.client_id = data, held_out, num_classes, client_id
         self.memory = RecordMemory() if memory is None else memory
         self.settings = settings or LocalSettings()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -55,6 +56,13 @@ def _register_client(action: AddCommand) -> None:
         "--folder", metavar="DIR", default="client", help="for what it remembers between rounds (default: client)"
     )
     parser.add_argument("--name", default=None, help="the client's name (default: that of its key)")
+    parser.add_argument(
+        "--plugin",
+        metavar="FILE",
+        action="append",
+        default=None,
+        help="a file or module of parts, models or tasks that runs may execute here, if they have the same text; may be repeated",
+    )
     parser.add_argument(
         "--port",
         metavar="N",
@@ -118,14 +126,20 @@ def command_client(args: argparse.Namespace) -> int:
         words += ["--root-certificates", existing(Path(args.keys) / "ca.crt")]
         words += ["--auth-supernode-private-key", str(key.resolve())]
         name = args.name or key.stem
-    words += ["--node-config", node_config(name, args.data, args.partition_id, folder / "state")]
+    words += ["--node-config", node_config(name, args.data, args.partition_id, folder / "state", args.plugin or [])]
     _become(folder, [sys.executable, "-m", "deploy.supernode", *words])
 
 
-def node_config(name: str | None, data: str | None, partition: str | None, state: Path) -> str:
-    """What a node knows about itself, in Flower's text form."""
+def node_config(
+    name: str | None, data: str | None, partition: str | None, state: Path, plugins: Sequence[str] = ()
+) -> str:
+    """What a node knows about itself, in Flower's text form. `plugins` is all the code of others that it executes."""
+    own = ",".join(str(Path(place).expanduser().resolve()) if place.endswith(".py") else place for place in plugins)
+    for place in plugins:
+        if place.endswith(".py"):
+            existing_code(Path(place).expanduser())
     if data is None:
-        return f"partition-id={number(partition or '', '--partition-id')}"
+        return f"partition-id={number(partition or '', '--partition-id')} plugins='{own}'"
     from deploy.keys import NAME
     from fl_data import check_dataset_spec
 
@@ -134,10 +148,15 @@ def node_config(name: str | None, data: str | None, partition: str | None, state
     spec = f"{scheme}:{Path(place).expanduser().resolve()}" if colon else data
     if name is None or not NAME.fullmatch(name):
         raise ConfigError(f"A client's name is letters, digits, '.', '_' and '-', but {name!r} was given.")
-    for text in (spec, str(state)):
+    for text in (spec, str(state), own):
         if "'" in text or "\n" in text:
             raise ConfigError(f"A path with a quotation mark cannot be given to a client, but {text!r} was: rename it.")
-    return f"name='{name}' data='{spec}' state='{state}'"
+    return f"name='{name}' data='{spec}' state='{state}' plugins='{own}'"
+
+
+def existing_code(path: Path) -> None:
+    if not path.is_file():
+        raise ConfigError(f"There is no file {path}: --plugin names the files whose code this client may execute.")
 
 
 def _become(folder: Path, words: list[str]) -> NoReturn:

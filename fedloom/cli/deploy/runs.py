@@ -48,6 +48,7 @@ def command_register(args: argparse.Namespace) -> int:
 
 def command_submit(args: argparse.Namespace) -> int:
     from deploy.bundle import write_app
+    from fl_protocol.code import code_on_disk
     from fl_runs.folder import CONFIG, default_folder
     from fl_runs.resume import resumed
     from fl_strategies.recipes import parameters, parse
@@ -56,8 +57,9 @@ def command_submit(args: argparse.Namespace) -> int:
     if values.get("resume") and (Path(values["resume"]) / CONFIG).exists():
         values = resumed(values)
     config = options(values)
+    code = code_on_disk(config).read()  # its sums travel, its text does not
     parameters(parse(config.strategy), config.parts)  # data and files are on the server's host, which checks them
-    flat = as_flat(config)
+    flat = as_flat(config) | {"sources": code.sums}
     if not config.out and not config.resume:
         flat["out"] = str(default_folder(config.strategy))
     with tempfile.TemporaryDirectory(prefix="fedloom-") as made:
@@ -65,10 +67,10 @@ def command_submit(args: argparse.Namespace) -> int:
         given.write_text(to_toml(flat), encoding="utf-8")
         app = Path(args.app) if args.app else write_app(Path(made) / "app")
         words = ["run", str(app), CONNECTION, "--run-config", str(given), *(["--stream"] if args.stream else [])]
-        code = _connection(args).flwr(*words)
-    if code == 0:
+        exit_code = _connection(args).flwr(*words)
+    if exit_code == 0:
         print(f"The run folder is {flat['out'] or flat['resume']}, in the server's folder.")
-    return code
+    return exit_code
 
 
 def command_status(args: argparse.Namespace) -> int:

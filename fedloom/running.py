@@ -1,0 +1,62 @@
+"""`fedloom.run`: one run from Python, with the options of the command line and with classes where it takes names."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from fl_config.errors import ConfigError
+from fl_models.loading import being_loaded
+from fl_models.spelling import spelled
+from fl_strategies.round.records import Observer
+from simulation.runner import Run
+from simulation.runner import run as run_options
+
+NAMED_BY_CLASS = ("model", "task")
+
+
+def run(
+    *,
+    callbacks: Sequence[Observer] = (),
+    plugins: Sequence[str] = (),
+    set: dict[str, Any] | None = None,
+    stop: threading.Event | None = None,
+    **options: Any,
+) -> Run:
+    """Run `fedloom run` with these options (underscores for dashes), and return what it left.
+
+    model, task   also a class or function of a file or module of yours, which workers then load by its text
+    plugins       files or modules of parts of your own, as --plugin
+    set           parameters of parts by dotted key, as --set: {"disco.a": 0.4}
+    callbacks     told about every round; one whose `recorded` returns True ends the run there
+    stop          an event that ends the run between rounds
+    """
+    if place := being_loaded():
+        raise ConfigError(
+            f'{place} starts a run while it is being loaded for one: put the call under `if __name__ == "__main__":`.'
+        )
+    for name in NAMED_BY_CLASS:
+        if name in options and not isinstance(options[name], str):
+            options[name] = spelled(options[name])
+    if plugins:
+        options["plugin"] = ",".join([*filter(None, [options.get("plugin", "")]), *plugins])
+    for callback in callbacks:
+        check_callback(callback)
+    return run_options({**options, **(set or {})}, callbacks, stop)
+
+
+def check_callback(callback: Any) -> None:
+    """Refuse a callback with a method that nobody calls; it is probably misspelt."""
+    known = {name for name in vars(Observer) if not name.startswith("_")}
+    own = {name for kind in type(callback).__mro__ if kind not in (object, Observer) for name in vars(kind)}
+    odd = sorted(
+        name for name in own if not name.startswith("_") and callable(getattr(callback, name)) and name not in known
+    )
+    if not isinstance(callback, Observer):
+        raise ConfigError(f"The callback {callback!r} is no fedloom.Callback: derive its class from that.")
+    if odd:
+        raise ConfigError(
+            f"The callback {type(callback).__name__} has a method {odd[0]!r}, which nobody calls; a callback has "
+            f"{', '.join(sorted(known))}. Methods of its own begin with an underscore."
+        )
