@@ -11,11 +11,12 @@ from fl_config.options import PRIVATE, Options, as_flat, options, options_of_run
 from fl_config.params import Params
 from fl_config.toml import Scalar
 from fl_data import check_dataset_spec, check_partition_spec, check_target_spec
+from fl_data.partitions.column import client_column
 from fl_models import check_model_spec
 from fl_protocol.code import Code, check_unchanged, code_on_disk
 from fl_strategies.meaning import check_needs
 from fl_strategies.recipes import Recipe, flat_parameters, parameters, parse
-from fl_tasks import CLASSES, ChosenMetrics, Task, chosen_metrics, load_task
+from fl_tasks import CLASSES, LABELS, ChosenMetrics, Task, chosen_metrics, load_task
 
 PERSONAL_HELD_OUT = 0.2
 INTERNAL = ("code",)  # options that travel with a run and are not worth keeping
@@ -82,7 +83,8 @@ def _plan(config: Options) -> Plan:
         _check_private_replies(recipe)
     if config.partition != PRIVATE:
         check_partition_spec(config.partition)
-    check_dataset_spec(config.dataset)
+    labels, column = LABELS[task.family], "" if config.partition == PRIVATE else client_column(config.partition)
+    check_dataset_spec(config.dataset, config.label, labels=labels, column=column)
     check_target_spec(config.target)
     if config.model != "auto":
         check_model_spec(config.model)

@@ -22,12 +22,13 @@ from fl_config.errors import ConfigError
 from fl_config.files import write_atomically
 from fl_config.seeds import rng
 from fl_config.toml import read_toml
-from fl_data import Augment, Dataset, Samples, load, target_set
+from fl_data import Augment, Dataset, Samples, target_set
 from fl_data.division import counts_of
 from fl_models.flat import FlatModel, load_buffers
-from fl_models.spec import build_model, model_spec
+from fl_models.spec import build_model, model_spec, outputs_of
 from fl_runs.folder import CLIENT_MODELS, CONFIG, MODEL
 from fl_runs.plan import Plan, make_plan
+from fl_runs.server import server_data
 from fl_strategies.weighting.ssa import SsaParams, predict_samples
 
 DESCENT = ("lambda_var", "lambda_we", "lr", "momentum", "nesterov", "weight_decay", "var_unbiased")  # the run's own
@@ -68,7 +69,7 @@ def predict(
     `view_pairs` pairs of augmented views in `steps` steps.
     """
     plan, clients = open_run(folder)
-    config, dataset = plan.config, load(plan.config.dataset)
+    config, dataset = plan.config, server_data(plan)
     counts = None if data else counts_of(config, dataset)
     x, y = target_set(data or config.target, dataset, counts, config.seed)
     chosen = np.arange(len(x))
@@ -105,7 +106,9 @@ def open_run(folder: Path) -> tuple[Plan, dict[str, Any]]:
 
 def client_models(plan: Plan, dataset: Dataset, folder: Path, vectors: dict[str, Any]) -> list[Any]:
     """One model per vector, in eval mode, with the buffers of the run's global model."""
-    spec = model_spec(plan.config, dataset, plan.recipe.projection)
+    spec = model_spec(
+        plan.config, dataset, plan.recipe.projection, num_outputs=outputs_of(dataset), source=plan.code.model
+    )
     saved = load_file(folder / MODEL)
     models = []
     for vector in vectors.values():

@@ -18,7 +18,7 @@ MOST_ROWS = 50  # clients in the table on the terminal
 
 def register(command: AddCommand) -> None:
     parser = command("partition", command_partition, "show how data would be split: a picture, a table, skew figures")
-    add_options(parser, ["dataset", "partition", "clients", "seed", "min-samples"])
+    add_options(parser, ["dataset", "label", "partition", "clients", "seed", "min-samples"])
     parser.add_argument(
         "--out",
         dest="picture",  # `out` is an option of a run: its folder
@@ -32,25 +32,30 @@ def command_partition(args: argparse.Namespace) -> int:
     picture = Path(args.picture)
     if picture.suffix not in (".html", ".png"):
         raise ConfigError(f"--out is the picture's file and ends in .html or .png, but {picture} was given.")
-    from fl_data import load, skew
-    from fl_data.division import counts_of
+    from fl_data import skew
+    from fl_data.division import clients_of, counts_of, dataset_of
     from fl_runs.plan import make_plan
 
     config = make_plan(given_options(args)).config
-    dataset = load(config.dataset)
+    dataset = dataset_of(config)
+    count, names = clients_of(config, dataset)
+    config = config.model_copy(update={"clients": count})
     counts = counts_of(config, dataset)
     figures = skew(counts)
-    print_table(counts, dataset.class_names, figures)
+    clients = list(names or range(count))
+    print_table(counts, dataset.class_names, figures, clients)
     print(
         f"Distance of a client's labels to the global ones, on average: KL {figures['mean_kl']:.4f}, "
         f"total variation {figures['mean_tv']:.4f}."
     )
-    draw(counts.tolist(), list(dataset.class_names), f"{config.dataset}, {config.partition}", picture)
+    draw(counts.tolist(), list(dataset.class_names), clients, f"{config.dataset}, {config.partition}", picture)
     print(f"Wrote the picture to {picture}.")
     return 0
 
 
-def print_table(counts: NDArray[Any], class_names: Sequence[str], figures: Mapping[str, Any]) -> None:
+def print_table(
+    counts: NDArray[Any], class_names: Sequence[str], figures: Mapping[str, Any], clients: Sequence[Any]
+) -> None:
     """One row per client: its samples of each class, and how far its labels are from the global ones."""
     from rich.console import Console
     from rich.table import Table
@@ -58,7 +63,7 @@ def print_table(counts: NDArray[Any], class_names: Sequence[str], figures: Mappi
     table = Table("client", *class_names, "samples", "KL", "TV", box=None, pad_edge=False)
     for client, row in enumerate(counts[:MOST_ROWS]):
         table.add_row(
-            str(client),
+            str(clients[client]),
             *map(str, row.tolist()),
             str(int(row.sum())),
             f"{figures['kl'][client]:.3f}",
@@ -69,10 +74,11 @@ def print_table(counts: NDArray[Any], class_names: Sequence[str], figures: Mappi
         print(f"... and {len(counts) - MOST_ROWS} more clients.")
 
 
-def draw(counts: Sequence[Sequence[int]], class_names: Sequence[str], title: str, picture: Path) -> None:
+def draw(
+    counts: Sequence[Sequence[int]], class_names: Sequence[str], clients: Sequence[Any], title: str, picture: Path
+) -> None:
     from simulation.report.pictures.partition import partition_figure, partition_png
 
-    clients = range(len(counts))
     if picture.suffix == ".png":
         partition_png(counts, class_names, clients, picture)
     else:
