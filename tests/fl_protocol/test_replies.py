@@ -9,7 +9,7 @@ import pytest
 from flwr.app import Array, Error, Message, MessageType
 from flwr.common.constant import SUPERLINK_NODE_ID
 
-from clients.client import ARRAYS, EXTRA, METRICS
+from fl_protocol.replies import ARRAYS, EXTRA, METRICS
 from simulation.engines.inline import InlineGrid
 from tests.fl_strategies.linear_federation import CLASSES, CLIENTS, FEATURES, app, run, start, with_arrays
 

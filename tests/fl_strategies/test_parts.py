@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fl_strategies.parts import PARTS, SLOTS
+from fl_config.parts import SLOTS
+from fl_strategies.parts import PARTS
 
 
 def test_the_table_of_parts_is_whole() -> None:

@@ -49,7 +49,10 @@ def test_one_pass_per_head_in_the_order_of_the_clusters() -> None:
     groups = {number: {"top": np.array([float(number) * 10])} for number in ("10", "2")}
     beside = topology.further_passes(arrays, groups, {"fc"}, run)
     assert [phase for _, _, phase in passes] == [" of head 2", " of head 10"]
-    assert [still for _, still, _ in passes] == [{"trunk"}, {"trunk", "fc"}]  # the own cluster's pass trains the private one
+    assert [still for _, still, _ in passes] == [
+        {"trunk"},
+        {"trunk", "fc"},
+    ]  # the own cluster's pass trains the private one
     assert [start["fc"].item() for start, _, _ in passes] == [2, 3] and arrays["fc"].item() == 4
     assert all(start["trunk"].item() == 0 for start, _, _ in passes)
     assert {number: head["top"].item() for number, head in beside.items()} == {"2": 21, "10": 101}
