@@ -1,4 +1,4 @@
-"""A client with a small network on made-up data, and the tasks that it is given."""
+"""A client with a small network on made-up data, and the orders that it is given."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from clients import LocalClient, LocalSettings
-from clients.client import Arrays, Task
 from clients.state import RecordMemory
 from fl_data import Samples
 from fl_models import build
+from fl_protocol.arrays import to_record
+from fl_protocol.messages import Train
+from fl_protocol.types import Arrays
 
 RNG = np.random.default_rng(1)
 X, Y = RNG.normal(size=(40, 6)).astype(np.float32), np.arange(40) % 3
@@ -34,8 +36,15 @@ def other_head(names: list[str], seed: int = 11) -> Arrays:
     return {name: value for name, value in received(seed).items() if name in names}
 
 
-def task(**more: Any) -> Task:
-    return replace(Task(received(), SETTINGS), **more)
+def order(**more: Any) -> Train:
+    """What the server sends; `groups` may be given as plain arrays."""
+    groups = {name: to_record(arrays) for name, arrays in more.pop("groups", {}).items()}
+    return replace(Train(to_record(received()), SETTINGS), groups=groups, **more)
+
+
+def in_cluster(number: int, head: list[str], inner: str = "shared") -> tuple[str, dict[str, Any]]:
+    """What the server says of the topology to a client of this cluster."""
+    return "cuau", {"cluster": number, "head": head, "inner": inner}
 
 
 def assert_same(a: Arrays, b: Arrays) -> None:

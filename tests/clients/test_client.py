@@ -13,8 +13,11 @@ from flwr.supercore.task_identity import TaskIdentity
 from torch import nn
 
 from clients import LocalClient, LocalSettings
-from clients.client import ARRAYS, CONFIG, METHOD, METRICS, task_settings
 from fl_config.errors import ConfigError
+from fl_protocol.arrays import to_record
+from fl_protocol.codec import CONFIG, overridden, pack
+from fl_protocol.messages import Introduce, Train
+from fl_protocol.replies import ARRAYS, METRICS
 
 X = np.random.default_rng(0).normal(size=(40, 6)).astype(np.float32)
 Y = (X[:, 0] > 0).astype(np.int64) + (X[:, 1] > 0)
@@ -35,6 +38,12 @@ def message(kind: str, arrays: dict[str, Any] | None = None, **config: Any) -> M
     if arrays is not None:
         content[ARRAYS] = ArrayRecord({name: Array(value) for name, value in arrays.items()})
     return Message(content, 5, kind)
+
+
+def ordered(kind: str, order: Introduce | Train) -> Message:
+    """The same with an order of ours."""
+    TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = 1, 1, 1
+    return Message(pack(order), 5, kind)
 
 
 def arrays_of(one: LocalClient) -> dict[str, Any]:
@@ -77,8 +86,8 @@ def test_one_full_batch_step_by_hand() -> None:
 
 def test_the_query_tells_scalars_and_never_a_histogram() -> None:
     one = client()
-    ask = {"asks": {"discrepancy": {"metric": "kl", "target": None}}}
-    answer = dict(one.answer(message(MessageType.QUERY, **{METHOD: json.dumps(ask)})).content[CONFIG])  # type: ignore[call-overload]
+    ask = Introduce(asks={"discrepancy": {"metric": "kl", "target": None}})
+    answer = dict(one.answer(ordered(MessageType.QUERY, ask)).content[CONFIG])  # type: ignore[call-overload]
     assert answer["client-id"] == 3
     assert answer["num-examples"] == 40
     share = np.bincount(Y, minlength=4) / 40
@@ -87,7 +96,7 @@ def test_the_query_tells_scalars_and_never_a_histogram() -> None:
     assert all(not isinstance(value, (list, tuple)) for value in answer.values())
     assert str(counts) not in json.dumps(answer)
     with pytest.raises(ConfigError, match="'histogram'"):
-        one.answer(message(MessageType.QUERY, **{METHOD: json.dumps({"asks": {"histogram": {}}})}))
+        one.answer(ordered(MessageType.QUERY, Introduce(asks={"histogram": {}})))
 
 
 def test_a_model_that_does_not_fit_is_a_sentence() -> None:
@@ -103,8 +112,9 @@ def test_a_model_that_does_not_fit_is_a_sentence() -> None:
 
 def test_unknown_objectives_are_refused_by_name() -> None:
     one = client()
+    order = Train(to_record(arrays_of(one)), one.settings, objectives=[("magic", {})])
     with pytest.raises(ConfigError, match="'magic'"):
-        one.answer(message(MessageType.TRAIN, arrays_of(one), **{METHOD: json.dumps({"objectives": [["magic", {}]]})}))
+        one.answer(ordered(MessageType.TRAIN, order))
 
 
 def test_state_is_proposed_and_taken_up_only_when_acknowledged() -> None:
@@ -112,8 +122,9 @@ def test_state_is_proposed_and_taken_up_only_when_acknowledged() -> None:
     arrays = arrays_of(one)
 
     def train(round: int, acked: int) -> np.ndarray:
-        method = {"objectives": [["dyn", {"alpha": 0.5}]], "scalars": {"q": 1.0}, "acked_round": acked}
-        one.answer(message(MessageType.TRAIN, arrays, **{"server-round": round, METHOD: json.dumps(method)}))
+        dyn = [("dyn", {"alpha": 0.5})]
+        order = Train(to_record(arrays), one.settings, round, objectives=dyn, scalars={"q": 1.0}, acked_round=acked)
+        one.answer(ordered(MessageType.TRAIN, order))
         return one.memory.load(round)["h"]
 
     first = train(1, 0)
@@ -129,8 +140,10 @@ def test_state_is_proposed_and_taken_up_only_when_acknowledged() -> None:
 
 def test_a_client_that_has_lost_its_state_says_so(caplog: pytest.LogCaptureFixture) -> None:
     def fit(round: int, acked: int) -> None:
-        method = {"objectives": [["dyn", {}]], "scalars": {"q": 1.0}, "acked_round": acked}
-        one.fit(one.get_parameters({}), {"server-round": round, METHOD: json.dumps(method)})
+        order = Train(
+            ArrayRecord(), one.settings, round, objectives=[("dyn", {})], scalars={"q": 1.0}, acked_round=acked
+        )
+        one.fit(one.get_parameters({}), dict(pack(order).config_records[CONFIG]))
 
     one = client(batch_size=10)
     with caplog.at_level("WARNING", "fedloom"):
@@ -143,7 +156,7 @@ def test_a_client_that_has_lost_its_state_says_so(caplog: pytest.LogCaptureFixtu
 
 
 def test_settings_of_the_message_win() -> None:
-    merged = task_settings(LocalSettings(lr=1.0, epochs=3), {"lr": 0.2, "batch-size": 0, "unknown": 1})
+    merged = overridden(LocalSettings(lr=1.0, epochs=3), {"lr": 0.2, "batch-size": 0, "unknown": 1})
     assert (merged.lr, merged.initial_lr, merged.batch_size, merged.epochs) == (0.2, 0.2, 0, 3)
 
 
@@ -158,13 +171,7 @@ def test_flowers_own_message_without_our_configuration_is_plain_sgd() -> None:
     one = client(lr=0.1)
     arrays = arrays_of(one)
     theirs = one.answer(message(MessageType.TRAIN, arrays, **{"server-round": 1}))
-    ours = one.answer(
-        message(
-            MessageType.TRAIN,
-            arrays,
-            **{"server-round": 1, METHOD: json.dumps({"objectives": [], "optimizer": ["sgd", {}]})},
-        )
-    )
+    ours = one.answer(ordered(MessageType.TRAIN, Train(to_record(arrays), one.settings, 1, optimizer=("sgd", {}))))
     assert set(theirs.content) == {ARRAYS, METRICS}
     for name in arrays:
         assert theirs.content[ARRAYS][name].data == ours.content[ARRAYS][name].data  # type: ignore[index]

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from clients.objectives import build_optimizer
 from clients.objectives.base import LocalRound
+from clients.optimizers import build_optimizer
 from clients.training import FrozenModels, train
 from fl_data import Samples
 from fl_models import build

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from clients.objectives import build_optimizer
 from clients.objectives.base import LocalRound, Objective
+from clients.optimizers import build_optimizer
 from clients.training import FrozenModels, train
 from fl_data import Samples
 from fl_models import build

@@ -5,7 +5,20 @@ from __future__ import annotations
 import pytest
 
 from fl_config.errors import ConfigError
-from fl_config.options import FLAGS, options
+from fl_config.options import (
+    FLAGS,
+    HOW,
+    LENGTH,
+    NUMBERS,
+    PLACE,
+    PRIVATE,
+    Options,
+    as_flat,
+    changes_numbers,
+    options,
+    options_of_run,
+    role_of,
+)
 
 
 def test_every_flag_of_the_design_is_declared() -> None:
@@ -46,3 +59,56 @@ def test_every_problem_is_told_at_once() -> None:
     with pytest.raises(ConfigError) as error:
         options({"lr": -1, "rounds": "x"})
     assert len(str(error.value).splitlines()) == 2
+
+
+def numbers_of(**given: object) -> dict[str, object]:
+    """What a run's configuration says of its numbers."""
+    return {key: value for key, value in as_flat(options(given)).items() if changes_numbers(key)}
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"wait": 5.0},
+        {"engine": "inline", "workers": 3, "ray-address": "auto", "gpus-per-client": 0.5, "device": "cpu"},
+        {"save-every": 4, "round-timeout": 9.0},
+        {"out": "here", "state-folder": "there", "resume": "before"},
+    ],
+)
+def test_runs_that_differ_only_in_how_and_where_they_are_made_are_one_configuration(how: dict[str, object]) -> None:
+    assert numbers_of(**how) == numbers_of()
+    assert as_flat(options(how)) != as_flat(options({}))
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        {"lr": 0.3},
+        {"seed": 1},
+        {"rounds": 3},
+        {"min-replies": 2},
+        {"disco.a": 0.1},
+        {"dp-clip": 1.0},
+        {"eval-every": 2},
+    ],
+)
+def test_runs_that_differ_in_anything_else_are_two(numbers: dict[str, object]) -> None:
+    assert numbers_of(**numbers) != numbers_of()
+
+
+def test_every_flag_has_one_of_the_roles_and_parts_change_the_numbers() -> None:
+    roles = {flag: role_of(flag) for flag in FLAGS}
+    assert set(roles.values()) == {NUMBERS, LENGTH, HOW, PLACE}
+    assert [flag for flag, role in roles.items() if role == LENGTH] == ["rounds"]
+    assert {flag for flag, role in roles.items() if role == PLACE} == {"out", "state-folder", "resume"}
+    assert role_of("save_every") == role_of("save-every") == HOW  # with underscores too
+    assert role_of("disco.a") == role_of("anything else") == NUMBERS
+
+
+def test_a_run_config_that_lacks_options_is_refused_and_a_whole_one_is_read() -> None:
+    whole = {**as_flat(Options(lr=0.3)), "disco.a": 0.1}
+    assert options_of_run(whole) == options(whole) and options_of_run(whole).lr == 0.3
+    lacking = {key: value for key, value in whole.items() if key not in ("clip", "seed", "wait")}
+    with pytest.raises(ConfigError, match="The run config lacks 'clip' and 2 more options: run the app with its own"):
+        options_of_run(lacking)
+    assert options({"partition": PRIVATE}).partition == PRIVATE

@@ -6,10 +6,24 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flwr.app import Array, Error, Message, MessageType
+from flwr.app import Array, ConfigRecord, Error, Message, MessageType, MetricRecord, RecordDict
 from flwr.common.constant import SUPERLINK_NODE_ID
+from flwr.supercore.task_identity import TaskIdentity
 
-from clients.client import ARRAYS, EXTRA, METRICS
+from fl_protocol.codec import CONFIG, VERSION
+from fl_protocol.layout import Layout
+from fl_protocol.replies import (
+    ARRAYS,
+    EXTRA,
+    METRICS,
+    BadReply,
+    Introduction,
+    MaskedPart,
+    Probed,
+    Scored,
+    properties,
+    told_names,
+)
 from simulation.engines.inline import InlineGrid
 from tests.fl_strategies.linear_federation import CLASSES, CLIENTS, FEATURES, app, run, start, with_arrays
 
@@ -159,3 +173,74 @@ def test_an_update_is_clipped_to_the_largest_norm() -> None:
     assert free.state is not None and plain.state is not None
     assert records.lines[1]["clipped"] == []
     assert free.state.omega.tobytes() == plain.state.omega.tobytes()
+
+
+# Replies that are one message each
+
+
+def sent(content: RecordDict) -> Message:
+    TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = 1, 1, 1
+    return Message(content, reply_to=Message(RecordDict(), 7, MessageType.QUERY))
+
+
+def failed() -> Message:
+    TaskIdentity.run_id, TaskIdentity.node_id, TaskIdentity.task_id = 1, 1, 1
+    asked = Message(RecordDict(), 7, MessageType.QUERY)
+    return Message(Error(code=2, reason="Traceback\nValueError: no GPU"), reply_to=asked)
+
+
+WHO = Introduction("site", 40, 3, [1, 8, 8], ["w", "b"], ["b"], [], ["cat", "dog", "7"], {"discrepancy": 0.25})
+
+
+def test_an_introduction_comes_back_as_it_was() -> None:
+    assert Introduction.read(sent(properties(WHO))) == WHO
+    plain = properties(WHO).config_records[CONFIG]
+    assert all(not isinstance(value, list) for value in plain.values()) and plain["discrepancy"] == 0.25
+
+
+def test_an_introduction_that_lacks_something_or_is_of_another_version_is_refused() -> None:
+    told = dict(properties(WHO).config_records[CONFIG])
+    del told["trunk-end"]
+    with pytest.raises(BadReply, match="does not say its trunk end: its FedLoom is older or newer than the server's"):
+        Introduction.read(sent(RecordDict({CONFIG: ConfigRecord(told)})))
+    told |= {"trunk-end": "[]", "protocol": VERSION + 1}
+    with pytest.raises(BadReply, match=f"speaks version {VERSION + 1} of the protocol, the server version {VERSION}"):
+        Introduction.read(sent(RecordDict({CONFIG: ConfigRecord(told)})))
+    with pytest.raises(BadReply, match=r"^ValueError: no GPU$"):
+        Introduction.read(failed())
+
+
+def test_class_names_that_are_only_numbers_are_not_told() -> None:
+    assert told_names(["0", "1", "2"]) == [] and told_names(["0", "cat"]) == ["0", "cat"] and told_names([]) == []
+
+
+def test_a_part_of_a_secure_sum_is_either_a_key_or_a_vector() -> None:
+    key, vector = sent(properties(MaskedPart(public_key=b"k"))), sent(properties(MaskedPart(masked=b"v")))
+    assert (MaskedPart.read(key, "public-key"), MaskedPart.read(vector, "masked")) == (b"k", b"v")
+    for message, wanted in ((key, "masked"), (vector, "public-key")):
+        with pytest.raises(BadReply, match=f"it sent no {wanted}"):
+            MaskedPart.read(message, wanted)
+    with pytest.raises(BadReply, match="no GPU"):
+        MaskedPart.read(failed(), "masked")
+
+
+def test_a_measurement_has_the_heads_update_its_steps_and_its_origin() -> None:
+    update = {"b": np.array([0.5, -1.0], dtype=np.float32)}
+    numbers = {"num-examples": 4.0, "steps": 8.0, "initial-checksum": 77.0}
+    layout = Layout.of(update, ["b"])
+    read = Probed.read(sent(Probed(update, numbers).pack()), layout)
+    np.testing.assert_array_equal(read.update["b"], update["b"])
+    assert read.metrics == numbers and read.bytes > update["b"].nbytes
+    for name in ("steps", "initial-checksum"):
+        less = {key: value for key, value in numbers.items() if key != name}
+        with pytest.raises(BadReply, match="lacks the number of steps or the initial model's checksum"):
+            Probed.read(sent(Probed(update, less).pack()), layout)
+
+
+def test_a_score_comes_back_with_its_own_numbers_apart() -> None:
+    score = Scored(9, 0.5, {"accuracy": 0.75, "accuracy-before": 0.25})
+    assert Scored.read(sent(score.pack())) == score
+    empty = Scored.read(sent(RecordDict({METRICS: MetricRecord({"accuracy": 0.5})})))
+    assert empty.num_examples == 0 and np.isnan(empty.loss) and empty.metrics == {"accuracy": 0.5}
+    with pytest.raises(BadReply, match="no MetricRecord 'metrics'"):
+        Scored.read(sent(RecordDict()))

@@ -77,7 +77,7 @@ def test_a_resumed_run_forgets_what_came_after_its_checkpoint(tmp_path: Path) ->
 def test_checkpoints_are_written_when_due_and_at_the_end(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path, CONFIG, save_every=3)
     folder.close()
-    states = [RunState(number, np.full(2, number, dtype=np.float32), {}, {}) for number in range(1, 6)]
+    states = [RunState(number, np.full(2, number, dtype=np.float32), {}) for number in range(1, 6)]
     assert [folder.checkpoint(state, 5) for state in states] == [False, False, True, False, True]
     assert load_checkpoint(tmp_path / "checkpoint").omega.tolist() == [5, 5]
 

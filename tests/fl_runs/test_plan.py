@@ -35,3 +35,31 @@ def test_the_complete_configuration_names_the_parts_in_use() -> None:
     assert not any(key.startswith("asd.") for key in complete)
     assert set(as_flat(Options())) <= set(complete)
     assert all(isinstance(value, (bool, int, float, str)) for value in flat_parameters().values())
+
+
+def test_a_placed_plan_is_the_same_with_other_folders() -> None:
+    plan = make_plan({"strategy": "moon", "lr": 0.3})
+    placed = plan.placed(out="there", state_folder="there/state")
+    assert (placed.config.out, placed.config.state_folder, plan.config.out) == ("there", "there/state", "")
+    assert placed.recipe is plan.recipe and placed.complete() == {
+        **plan.complete(),
+        "out": "there",
+        "state-folder": "there/state",
+    }
+
+
+def test_what_depends_on_the_strategy_is_known_from_the_plan() -> None:
+    expected = {
+        "fedavg": (0.0, 0, 0),
+        "moon": (0.0, 0, 256),
+        "fedper": (0.2, 0, 0),
+        "fedbabu": (0.2, 5, 0),
+        "fedcuau": (0.2, 5, 0),
+    }
+    for strategy, (held_out, epochs, projection) in expected.items():
+        plan = make_plan({"strategy": strategy})
+        assert (plan.held_out, plan.personal_epochs, plan.recipe.projection) == (held_out, epochs, projection), strategy
+    chosen = make_plan({"strategy": "fedbabu", "held-out": 0.5, "personal-epochs": 1})
+    assert (chosen.held_out, chosen.personal_epochs) == (0.5, 1)
+    assert make_plan({"personal-epochs": 2}).held_out == 0.2  # who is scored needs data to be scored on
+    assert make_plan({"partition": "private"}).private and not make_plan({}).private

@@ -10,7 +10,7 @@ from flwr.clientapp import ClientApp
 from torch import nn
 
 from clients import LocalClient, LocalSettings
-from clients.client import ARRAYS
+from fl_protocol.replies import ARRAYS
 from fl_strategies.round.records import Observer, Record
 from fl_strategies.strategy import ComposedStrategy
 from simulation.engines.inline import InlineGrid

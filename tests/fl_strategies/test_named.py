@@ -93,7 +93,7 @@ def test_a_recipe_is_better_than_its_start_and_parameters_arrive() -> None:
 
 def test_the_issues_example() -> None:
     made = fl_strategies.FedDisco(a=0.5, b=0.1, fraction_train=0.1)
-    assert made.fraction == 0.1
+    assert made.participation.fraction_train == 0.1
     with pytest.raises(ConfigError, match="FedDisco has no parameter 'aa'.*did you mean 'a'"):
         fl_strategies.FedDisco(aa=1)
     with pytest.raises(ConfigError, match="'a'"):

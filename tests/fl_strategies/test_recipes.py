@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fl_config.errors import ConfigError
-from fl_strategies.recipes import BASES, PLUGINS, parse
+from fl_strategies.recipes import BASES, parse, plugins
 
 DESIGN_BASES = """local fedavg fedprox scaffold feddyn feddc fednova fedavgm fedadam fedyogi fedadagrad fedexp feddf afl moon feddecorr
     fedntd fedsam fedspeed fedvra fedper fedbabu feddisco fedssa fedssg asd""".split()
@@ -15,7 +15,7 @@ DESIGN_PLUGINS = """size uniform disco ssa similarity confidence afl prox moon a
 
 def test_every_name_of_the_design_is_there() -> None:
     assert set(DESIGN_BASES) <= set(BASES)
-    assert set(DESIGN_PLUGINS) <= set(PLUGINS)
+    assert set(DESIGN_PLUGINS) <= set(plugins())
 
 
 @pytest.mark.parametrize("name", DESIGN_BASES)
@@ -55,7 +55,7 @@ def test_parts_land_in_their_places() -> None:
         ("fedavg+disc", ["'disc'", "did you mean 'disco'"]),
         ("fedavg+dyn", ["'dyn'"]),
         ("feddisco+ssa", ["weighting", "'disco'", "'ssa'"]),
-        ("fedadam+yogi", ["server optimiser", "'adam'", "'yogi'"]),
+        ("fedadam+yogi", ["server optimizer", "'adam'", "'yogi'"]),
         ("fedavg+asd+asd", ["'asd' twice"]),
         ("fedspeed+sam", ["'speed'", "'sam'"]),
         ("local+disco", ["'local'", "'disco'"]),

@@ -64,7 +64,7 @@ def test_the_servers_sum_of_memories_is_the_sum_of_the_clients() -> None:
         record = context.state.array_records.get(f"fedloom.{acked}")
         if record is not None:
             total += record["h"].numpy()
-    np.testing.assert_allclose(made.state.steps["dyn"]["H"], total, atol=1e-5)
+    np.testing.assert_allclose(made.state.of("dyn")["H"], total, atol=1e-5)
 
 
 def test_fewer_replies_than_needed_leave_the_model_alone() -> None:

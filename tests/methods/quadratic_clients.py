@@ -89,7 +89,7 @@ class Federation:
             sizes = np.array([self.population.sizes[i] for i in ids], dtype=float)
             p = np.array(weights) if weights else np.full(len(ids), 1 / len(ids))
             averaged, _ = average(self.omega, updates, p, {})
-            cohort = Cohort(t, list(ids), sizes, updates, self.population, extras)
+            cohort = Cohort(t, list(ids), sizes, updates, self.population, extras=extras)
             self.omega, self.state = self.step.drift(self.omega, averaged, cohort, self.state, settings)
             self.trajectory.append(self.omega)
         return np.array(self.trajectory)

@@ -13,7 +13,6 @@ from safetensors.numpy import load_file
 from fl_config.errors import ConfigError
 from fl_strategies.checkpoint import load_checkpoint
 from fl_strategies.round.state import RunState
-from fl_strategies.topologies.cuau import CUAU
 from simulation import run
 from simulation.runner import Run, prepare
 
@@ -80,7 +79,7 @@ def test_batch_statistics_follow_fedavg_too(start: Start) -> None:
     assert clustered.buffers.keys() == plain.buffers.keys()
     for name, value in plain.buffers.items():
         np.testing.assert_array_equal(clustered.buffers[name], value, err_msg=name)
-    own = [name for name in clustered.steps[CUAU] if name.startswith("head-1/")]
+    own = [name for name in clustered.of("cuau") if name.startswith("head-1/")]
     assert own and all(name.startswith("head-1/body.layer3.") for name in own)
 
 
@@ -123,7 +122,7 @@ def test_a_round_without_a_clusters_clients_leaves_its_head(start: Start) -> Non
     full = next(number for number, (first, _) in enumerate(sizes, start=1) if number > 1 and first)
     for number, same in ((empty, True), (full, False)):
         heads = [
-            state_of(start("fedcuau", **{**options, "rounds": rounds})).steps[CUAU]["head-1"]
+            state_of(start("fedcuau", **{**options, "rounds": rounds})).of("cuau")["head-1"]
             for rounds in (number - 1, number)
         ]
         assert np.array_equal(*heads) == same
@@ -137,15 +136,15 @@ def test_a_resumed_run_is_the_run_itself(start: Start, tmp_path: Path) -> None:
         assert {k: v for k, v in a.items() if k != "seconds"} == {k: v for k, v in b.items() if k != "seconds"}
     one, two = state_of(whole), state_of(again)
     np.testing.assert_array_equal(one.omega, two.omega)
-    assert one.steps[CUAU].keys() == two.steps[CUAU].keys()
-    for name, value in one.steps[CUAU].items():
-        np.testing.assert_array_equal(value, two.steps[CUAU][name], err_msg=name)
+    assert one.of("cuau").keys() == two.of("cuau").keys()
+    for name, value in one.of("cuau").items():
+        np.testing.assert_array_equal(value, two.of("cuau")[name], err_msg=name)
 
 
 def test_the_saved_model_is_cluster_1s(start: Start) -> None:
     done = start("fedcuau", rounds=2)
     saved = load_file(done.folder / "model.safetensors")
-    own = state_of(done).steps[CUAU]["head-1"]
+    own = state_of(done).of("cuau")["head-1"]
     names = ["body.fc2.weight", "body.fc2.bias", "head.weight", "head.bias"]
     np.testing.assert_array_equal(np.concatenate([saved[name].reshape(-1) for name in names]), own)
 
@@ -166,7 +165,7 @@ def test_personalised_figures_by_cluster_and_how_unequal_they_are(start: Start) 
     [
         ({"cuau.clusters": 1}, "'clusters': expected greater than or equal to 2, but 1 was given"),
         ({"cuau.clusters": 9}, "cuau.clusters is 9, but there are only 8 clients"),
-        ({"strategy": "feddyn+cuau"}, "'dyn' remembers something of one model a client"),
+        ({"strategy": "feddyn+cuau"}, "'dyn' remembers something of one model per client"),
         ({"strategy": "scaffold+cuau"}, "'scaffold' remembers something"),
         ({"strategy": "moon+cuau"}, "'moon' remembers something"),
         ({"strategy": "fedcuau+ssa"}, "'ssa' needs whole client models"),
@@ -191,4 +190,4 @@ def test_a_trunk_that_the_model_does_not_have_is_refused_before_anybody_trains(s
 
 def test_the_trunk_ends_where_it_is_told_to(start: Start) -> None:
     done = start("fedcuau", rounds=1, **{"cuau.trunk_end": "head"})
-    assert state_of(done).steps[CUAU]["head-1"].size * 4 == FC_BYTES
+    assert state_of(done).of("cuau")["head-1"].size * 4 == FC_BYTES

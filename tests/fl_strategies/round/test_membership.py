@@ -27,8 +27,8 @@ def test_a_round_waits_for_hosts_to_come_back() -> None:
 
 def test_a_client_with_other_classes_or_shapes_is_refused_by_name() -> None:
     with pytest.raises(ConfigError, match="client 0 has the num classes 3, the server 7"):
-        run(InlineGrid(app(), CLIENTS, {}), expects={"num-classes": 7})
+        run(InlineGrid(app(), CLIENTS, {}), expects={"num_classes": 7})
     with pytest.raises(ConfigError, match=r"client 0 has the sample shape \[4\], the server \[9\]"):
-        run(InlineGrid(app(), CLIENTS, {}), expects={"sample-shape": "[9]"})
-    _, records = run(InlineGrid(app(), CLIENTS, {}), expects={"num-classes": CLASSES, "sample-shape": "[4]"})
+        run(InlineGrid(app(), CLIENTS, {}), expects={"sample_shape": [9]})
+    _, records = run(InlineGrid(app(), CLIENTS, {}), expects={"num_classes": CLASSES, "sample_shape": [4]})
     assert len(records.lines[1]["cohort"]) == CLIENTS

@@ -12,6 +12,7 @@ import pytest
 from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 from flwr.common.serde import recorddict_to_proto
+from numpy.typing import NDArray
 from torch import nn
 
 from clients import LocalClient, LocalSettings
@@ -19,6 +20,8 @@ from clients.masking import host_secret
 from fl_config.errors import ConfigError
 from fl_data import Samples
 from fl_data.discrepancy import discrepancy
+from fl_protocol.codec import CONFIG, pack
+from fl_protocol.messages import MaskedSum, Setup, read_message
 from fl_strategies.checkpoint import load_checkpoint, save_checkpoint
 from fl_strategies.round.secure_sum import secure_sum
 from fl_strategies.strategy import ComposedStrategy
@@ -73,8 +76,7 @@ def test_the_sum_is_right_and_no_histogram_is_on_the_wire(tmp_path: Path) -> Non
     )  # fmt: skip
     made.start(grid, initial(), 1)
     total = np.sum(SHARES, axis=0)
-    assert made.members.class_totals is not None
-    assert made.members.class_totals.tolist() == total.tolist()
+    assert made.members.totals["class_counts"].tolist() == total.tolist()
     expected = [discrepancy(counts, "kl", total / total.sum()) for counts in SHARES]
     assert records.lines[1]["disco/discrepancy"] == pytest.approx(expected, abs=1e-12)
     masked_parts = 0
@@ -92,22 +94,31 @@ def test_the_sum_is_right_and_no_histogram_is_on_the_wire(tmp_path: Path) -> Non
     assert masked_parts == CLIENTS
     save_checkpoint(tmp_path, made.state)  # type: ignore[arg-type]
     again = ComposedStrategy("feddisco", parts={"disco.target": "global"}, state=load_checkpoint(tmp_path))
-    assert again.members.class_totals is not None and again.members.class_totals.tolist() == total.tolist()
+    assert again.members.totals["class_counts"].tolist() == total.tolist()
+
+
+def summed(grid: Wire) -> NDArray[np.int64]:
+    return secure_sum(grid, list(grid.get_node_ids()), "class_counts", "disco", Setup(), 10, STOP)
+
+
+def order_of(message: Message) -> MaskedSum:
+    made: MaskedSum = read_message(message.content, "query", LocalSettings())
+    return made
 
 
 def test_a_client_that_goes_away_in_the_middle_starts_the_sum_anew(tmp_path: Path) -> None:
     def away(number: int, message: Message) -> bool:
-        return number == 1 and "keys" in str(message.content.config_records["config"])
+        return number == 1 and order_of(message).keys != []
 
     grid = Wire(app(tmp_path, away), CLIENTS, {})
-    total = secure_sum(grid, list(grid.get_node_ids()), 10, STOP)
+    total = summed(grid)
     assert total.tolist() == (np.sum(SHARES, axis=0) - SHARES[1]).tolist()
 
 
 def test_two_clients_are_too_few(tmp_path: Path) -> None:
     grid = Wire(app(tmp_path), 2, {})
-    with pytest.raises(ConfigError, match="3 or more clients, but 2"):
-        secure_sum(grid, list(grid.get_node_ids()), 10, STOP)
+    with pytest.raises(ConfigError, match="'disco' needs a secure sum over 3 or more clients, but 2"):
+        summed(grid)
     assert all("masked" not in str(reply.content) for _, _, reply in grid.seen)
 
 
@@ -115,4 +126,4 @@ def test_without_a_secret_it_is_a_sentence() -> None:
     x, y = DATA[0]
     client = LocalClient.on_arrays(nn.Linear(FEATURES, CLASSES), x, y, client_id="site-a", num_classes=CLASSES)
     with pytest.raises(ConfigError, match="site-a has no folder"):
-        client.get_properties({"fedloom": json.dumps({"secure_sum": {"session": "s"}})})
+        client.get_properties(dict(pack(MaskedSum("class_counts", "s")).config_records[CONFIG]))

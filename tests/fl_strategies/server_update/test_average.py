@@ -15,6 +15,7 @@ from fl_strategies.server_update.adaptive import (
     AdamParams,
     Yogi,
 )
+from fl_strategies.server_update.average import average_buffers
 from fl_strategies.server_update.base import ServerStep
 from fl_strategies.server_update.exp import Exp, ExpParams
 from fl_strategies.server_update.momentum import Momentum, MomentumParams
@@ -55,3 +56,13 @@ def test_parameters_have_descriptions_and_refuse_values_without_meaning() -> Non
     for kind, values in wrong:
         with pytest.raises(ValidationError):
             kind(**values)
+
+
+def test_statistics_are_averaged_and_counters_are_not() -> None:
+    one = {"mean": np.array([1.0, 2.0], dtype=np.float32), "batches": np.array(3)}
+    other = {"mean": np.array([5.0, -2.0], dtype=np.float32), "batches": np.array(8)}
+    averaged = average_buffers([one, other], np.array([0.25, 0.75]))
+    np.testing.assert_array_equal(averaged["mean"], [4.0, -1.0])
+    assert averaged["mean"].dtype == np.float32
+    assert averaged["batches"] == 8 and averaged["batches"].dtype == np.int64
+    assert one["mean"].tolist() == [1, 2]

@@ -49,9 +49,11 @@ def server(build_model: Callable[[], Model] = linear, target: Samples | None = N
     return ServerResources(build_model, seed, torch.device("cpu"), target=points() if target is None else target)
 
 
-def cohort(updates: np.ndarray) -> Cohort:
+def cohort(updates: np.ndarray, sent: Vector | None = None) -> Cohort:
+    """Zeros went out unless something else is given."""
     m = len(updates)
-    return Cohort(1, list(range(m)), np.full(m, 5.0), updates, Population({i: 5 for i in range(m)}))
+    sent = np.zeros_like(updates[0]) if sent is None else sent
+    return Cohort(1, list(range(m)), np.full(m, 5.0), updates, Population({i: 5 for i in range(m)}), sent)
 
 
 def settings(round: int = 1) -> RoundSettings:
@@ -64,7 +66,7 @@ def vectors(model: Model, count: int, scale: float = 1.0) -> np.ndarray:
 
 
 def polished(omega: Vector, updates: np.ndarray, side: ServerResources, round: int = 1, **params: Any) -> Vector:
-    return Df(DfParams(**params)).polish(omega, cohort(updates), np.zeros_like(omega), side, settings(round))
+    return Df(DfParams(**params)).polish(omega, cohort(updates), side, settings(round))
 
 
 def divergence(side: ServerResources, student: Vector, targets: Tensor) -> float:
@@ -137,8 +139,8 @@ def test_the_student_learns_what_the_teachers_say_together() -> None:
 
 def test_teachers_are_the_sent_model_plus_the_updates() -> None:
     sent, update = vectors(linear(), 2)
-    given = Df(DfParams(steps=5)).polish(sent, cohort(update[None]), sent, server(), settings())
-    same = Df(DfParams(steps=5)).polish(sent, cohort((sent + update)[None]), np.zeros_like(sent), server(), settings())
+    given = Df(DfParams(steps=5)).polish(sent, cohort(update[None], sent), server(), settings())
+    same = Df(DfParams(steps=5)).polish(sent, cohort((sent + update)[None]), server(), settings())
     assert np.array_equal(given, same)
 
 

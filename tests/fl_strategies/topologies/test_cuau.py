@@ -12,16 +12,17 @@ from flwr.app import Array, ArrayRecord, Context, Message
 from flwr.clientapp import ClientApp
 
 from clients import LocalClient, LocalSettings
-from clients.client import ARRAYS, METRICS
 from fl_config.errors import ConfigError
 from fl_models import build
+from fl_protocol.codec import kind_of
+from fl_protocol.replies import ARRAYS, METRICS
 from fl_strategies.round.records import Observer, Record
 from fl_strategies.strategy import ComposedStrategy
-from fl_strategies.topologies.cuau import CUAU
 from simulation.engines.inline import InlineGrid
 
 torch.set_num_threads(1)
 CLIENTS = 5
+HEAD_1 = "groups:1"  # where the head of cluster 1 travels
 RNG = np.random.default_rng(5)
 COUNTS = [(12, 12, 12), (12, 12, 12), (15, 12, 9), (28, 4, 4), (36, 0, 0)]  # from even to one class only
 DATA = []
@@ -47,9 +48,8 @@ def app(spoil: Spoil | None = None, seed_of: Callable[[int], int] = lambda numbe
         model = build("mlp:6,5", (4,), 3, seed=seed_of(number))
         one = LocalClient.on_arrays(model, *DATA[number], client_id=number, num_classes=3, state=context.state)
         reply = one.answer(message)
-        asked = str(message.content.config_records["config"]["fedloom"])
         training = message.metadata.message_type == "train"
-        return (spoil(number, '"probe": true' in asked, reply) if spoil and training else None) or reply
+        return (spoil(number, kind_of(message.content) == "Probe", reply) if spoil and training else None) or reply
 
     for kind in (made.train, made.evaluate, made.query):
         kind()(answer)
@@ -88,9 +88,7 @@ def test_heads_are_averages_over_their_own_clients() -> None:
     strategy, lines = start(app(keep), rounds=1)
     places = dict(zip(lines[0]["cuau/client_ids"], lines[0]["cuau/clusters"], strict=True))
     first = [number for number in range(CLIENTS) if places[number] == 1]
-    assert len(first) == 3 and {number for number in range(CLIENTS) if "head-1" in replies[number].content} == set(
-        first
-    )
+    assert len(first) == 3 and {number for number in range(CLIENTS) if HEAD_1 in replies[number].content} == set(first)
     sizes = np.array([len(DATA[number][1]) for number in range(CLIENTS)], dtype=float)
     state = strategy.state
     assert state is not None
@@ -100,8 +98,8 @@ def test_heads_are_averages_over_their_own_clients() -> None:
         return np.average(arrays, axis=0, weights=sizes[clients])
 
     names = ["body.fc2.weight", "body.fc2.bias", "head.weight", "head.bias"]
-    expected = np.concatenate([average("head-1", name, first) for name in names])
-    np.testing.assert_allclose(state.steps[CUAU]["head-1"], expected, rtol=1e-5, atol=1e-7)
+    expected = np.concatenate([average(HEAD_1, name, first) for name in names])
+    np.testing.assert_allclose(state.of("cuau")["head-1"], expected, rtol=1e-5, atol=1e-7)
     everyone = list(range(CLIENTS))
     expected = np.concatenate(
         [average(ARRAYS, name, everyone) for name in ["body.fc1.weight", "body.fc1.bias", *names]]
@@ -158,7 +156,7 @@ def test_a_measurement_that_says_too_little_does_not_count() -> None:
 @pytest.mark.parametrize(
     ("spoiled", "reason"),
     [
-        (lambda head: None, "it has no ArrayRecord 'head-1'"),
+        (lambda head: None, "it has no ArrayRecord 'groups:1'"),
         (lambda head: ArrayRecord({"head.bias": head["head.bias"]}), "other names"),
         (lambda head: ArrayRecord({**head, "head.bias": Array(np.full(3, np.nan, np.float32))}), "not finite"),
     ],
@@ -166,10 +164,10 @@ def test_a_measurement_that_says_too_little_does_not_count() -> None:
 def test_a_reply_without_a_proper_head_is_left_out(spoiled: Callable[[Any], Any], reason: str) -> None:
     def spoil(number: int, probe: bool, reply: Message) -> None:
         if not probe and number == 0:
-            head = reply.content.array_records["head-1"]
-            del reply.content["head-1"]
+            head = reply.content.array_records[HEAD_1]
+            del reply.content[HEAD_1]
             if (made := spoiled(head)) is not None:
-                reply.content["head-1"] = made
+                reply.content[HEAD_1] = made
 
     _, lines = start(app(spoil), rounds=1)
     (left,) = lines[1]["dropped"]

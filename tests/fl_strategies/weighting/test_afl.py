@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
-from typing import cast
 
 import numpy as np
 import pytest
@@ -19,7 +17,6 @@ from fl_strategies.round.resources import ServerResources
 from fl_strategies.weighting.afl import LAMBDA, Afl, AflParams, project_simplex
 
 vectors = st.lists(st.floats(-3, 3), min_size=1, max_size=12)
-SENT = np.zeros(2, dtype=np.float32)
 
 
 def projection_by_bisection(v: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -71,8 +68,7 @@ def test_wrong_vectors() -> None:
             project_simplex(wrong)
 
 
-def server() -> ServerResources:
-    return cast(ServerResources, SimpleNamespace(state={}))
+SERVER = ServerResources.nothing()
 
 
 def cohort_of(ids: list[ClientId], population: list[ClientId], losses: list[float]) -> Cohort:
@@ -87,51 +83,58 @@ def cohort_of(ids: list[ClientId], population: list[ClientId], losses: list[floa
 
 
 def test_weights_use_lambda_before_its_step() -> None:
-    side, afl = server(), Afl(AflParams(lr=0.1))
+    afl = Afl(AflParams(lr=0.1))
     cohort = cohort_of([0, 1], [0, 1], [1.0, 2.0])
-    first, _ = afl.weights(cohort, SENT, side, 1)
+    first, state, _ = afl.weights(cohort, {}, SERVER)
     assert first.tolist() == [0.5, 0.5]
-    np.testing.assert_allclose(side.state[LAMBDA], [0.45, 0.55])  # (0.6, 0.7) less 0.15 each
-    second, _ = afl.weights(cohort, SENT, side, 2)
+    np.testing.assert_allclose(state[LAMBDA], [0.45, 0.55])  # (0.6, 0.7) less 0.15 each
+    second, _, _ = afl.weights(cohort, state, SERVER)
     np.testing.assert_allclose(second, [0.45, 0.55])
 
 
+def test_the_state_that_came_in_is_never_changed() -> None:
+    given = {LAMBDA: np.array([0.25, 0.75]), "sum:other": np.array([3])}
+    kept = given[LAMBDA]
+    _, state, _ = Afl(AflParams(lr=0.1)).weights(cohort_of([0, 1], [0, 1], [2.0, 1.0]), given, SERVER)
+    assert given.keys() == {LAMBDA, "sum:other"} and given[LAMBDA] is kept and kept.tolist() == [0.25, 0.75]
+    np.testing.assert_allclose(state[LAMBDA], [0.3, 0.7])  # (0.45, 0.85) less 0.15 each
+    assert state["sum:other"].tolist() == [3]
+
+
 def test_equal_losses_change_nothing() -> None:
-    side = server()
-    Afl(AflParams(lr=0.3)).weights(cohort_of([0, 1, 2], [0, 1, 2], [1.7, 1.7, 1.7]), SENT, side, 1)
-    np.testing.assert_allclose(side.state[LAMBDA], np.full(3, 1 / 3))
+    cohort = cohort_of([0, 1, 2], [0, 1, 2], [1.7, 1.7, 1.7])
+    _, state, _ = Afl(AflParams(lr=0.3)).weights(cohort, {}, SERVER)
+    np.testing.assert_allclose(state[LAMBDA], np.full(3, 1 / 3))
 
 
 def test_partial_participation_by_sorted_ids() -> None:
-    side, afl = server(), Afl(AflParams(lr=0.1))
+    afl = Afl(AflParams(lr=0.1))
     population: list[ClientId] = ["b", 10, 2, "a"]  # in order: 2, 10, a, b
-    weights, metrics = afl.weights(cohort_of([10, "b"], population, [1.0, 2.0]), SENT, side, 1)
+    weights, state, metrics = afl.weights(cohort_of([10, "b"], population, [1.0, 2.0]), {}, SERVER)
     assert weights.tolist() == [0.5, 0.5]
     # lambda = 1/4 + 0.1 (4/2) (0, 1, 0, 2) = (.25, .45, .25, .65); the threshold is .6/4 = .15
-    np.testing.assert_allclose(side.state[LAMBDA], [0.1, 0.3, 0.1, 0.5])
+    np.testing.assert_allclose(state[LAMBDA], [0.1, 0.3, 0.1, 0.5])
     np.testing.assert_allclose(metrics["afl/lambda"], [0.3, 0.5])
-    weights, _ = afl.weights(cohort_of([2, "b"], population, [0.0, 0.0]), SENT, side, 2)
+    weights, _, _ = afl.weights(cohort_of([2, "b"], population, [0.0, 0.0]), state, SERVER)
     np.testing.assert_allclose(weights, [1 / 6, 5 / 6])
 
 
 def test_everyone_at_zero_is_weighed_equally() -> None:
-    side = server()
-    side.state[LAMBDA] = np.array([0.0, 0.0, 1.0])
-    weights, _ = Afl(AflParams()).weights(cohort_of([0, 1], [0, 1, 2], [1.0, 1.0]), SENT, side, 1)
+    state = {LAMBDA: np.array([0.0, 0.0, 1.0])}
+    weights, _, _ = Afl(AflParams()).weights(cohort_of([0, 1], [0, 1, 2], [1.0, 1.0]), state, SERVER)
     assert weights.tolist() == [0.5, 0.5]
 
 
 def test_a_diverged_client_does_not_poison_lambda() -> None:
-    side = server()
-    Afl(AflParams(lr=0.1)).weights(cohort_of([0, 1, 2], [0, 1, 2], [1.0, math.nan, 2.0]), SENT, side, 1)
-    assert np.isfinite(side.state[LAMBDA]).all()
-    assert side.state[LAMBDA][1] == side.state[LAMBDA][2] > side.state[LAMBDA][0]
+    cohort = cohort_of([0, 1, 2], [0, 1, 2], [1.0, math.nan, 2.0])
+    _, state, _ = Afl(AflParams(lr=0.1)).weights(cohort, {}, SERVER)
+    assert np.isfinite(state[LAMBDA]).all()
+    assert state[LAMBDA][1] == state[LAMBDA][2] > state[LAMBDA][0]
 
 
 def test_a_grown_population_starts_anew() -> None:
-    side = server()
-    side.state[LAMBDA] = np.array([0.2, 0.8])
-    weights, _ = Afl(AflParams()).weights(cohort_of([0, 1, 2], [0, 1, 2], [1.0, 1.0, 1.0]), SENT, side, 1)
+    state = {LAMBDA: np.array([0.2, 0.8])}
+    weights, _, _ = Afl(AflParams()).weights(cohort_of([0, 1, 2], [0, 1, 2], [1.0, 1.0, 1.0]), state, SERVER)
     np.testing.assert_allclose(weights, np.full(3, 1 / 3))
 
 
@@ -139,5 +142,5 @@ def test_a_missing_loss_is_a_sentence() -> None:
     cohort = cohort_of([0], [0], [1.0])
     cohort.metrics.clear()
     with pytest.raises(ConfigError, match="initial_loss"):
-        Afl(AflParams()).weights(cohort, SENT, server(), 1)
+        Afl(AflParams()).weights(cohort, {}, SERVER)
     assert Afl.reports == ("initial_loss",)

@@ -41,9 +41,6 @@ def disco(**options: Any) -> Disco:
     return Disco(DiscoParams(**options))
 
 
-SENT = np.zeros(2, dtype=np.float32)
-
-
 def test_reference_numbers() -> None:
     np.testing.assert_allclose(np.array(KL) / sum(KL), [0.309110, 0, 0.236624, 0.454266], atol=5e-7)
     np.testing.assert_allclose(disco_weights(SIZES, KL, a=0.5, b=0.1), REFERENCE, atol=5e-7)
@@ -102,7 +99,9 @@ def test_wrong_inputs_are_sentences(sizes: list[float], gaps: list[float]) -> No
 
 def test_a_round_of_everybody() -> None:
     cohort = cohort_of([0, 1, 2, 3], dict(enumerate(SIZES)), dict(enumerate(KL)))
-    weights, metrics = disco().weights(cohort, SENT, NO_SERVER, 3)
+    sums = {"sum:class_counts": np.array([3, 4])}
+    weights, state, metrics = disco().weights(cohort, sums, NO_SERVER)
+    assert state is sums  # it remembers nothing of its own; a secure sum is kept for a resumed run
     np.testing.assert_allclose(weights, REFERENCE, atol=5e-7)
     assert metrics["disco/effective_clients"] == pytest.approx(1 / sum(p * p for p in REFERENCE), rel=1e-5)
     assert metrics["disco/discrepancy"] == KL
@@ -111,9 +110,9 @@ def test_a_round_of_everybody() -> None:
 
 def test_partial_round_is_weighed_on_its_own() -> None:
     cohort = cohort_of([1, 3], dict(enumerate(SIZES)), dict(enumerate(KL)))
-    alone, _ = disco().weights(cohort, SENT, NO_SERVER, 3)
+    alone, _, _ = disco().weights(cohort, {}, NO_SERVER)
     np.testing.assert_allclose(alone, disco_weights([SIZES[1], SIZES[3]], [KL[1], KL[3]]))
-    overall, _ = disco(scope="all").weights(cohort, SENT, NO_SERVER, 3)
+    overall, _, _ = disco(scope="all").weights(cohort, {}, NO_SERVER)
     np.testing.assert_allclose(overall, np.array([0.328976, 0.098393]) / (0.328976 + 0.098393), atol=2e-6)
     assert abs(overall - alone).max() > 0.01
 
@@ -121,25 +120,29 @@ def test_partial_round_is_weighed_on_its_own() -> None:
 def test_scope_all_keeps_named_clients_apart() -> None:
     names: list[ClientId] = ["b", "a", "d", "c"]
     cohort = cohort_of(["a", "d"], dict(zip(names, SIZES, strict=True)), dict(zip(names, KL, strict=True)))
-    overall, _ = disco(scope="all").weights(cohort, SENT, NO_SERVER, 3)
+    overall, _, _ = disco(scope="all").weights(cohort, {}, NO_SERVER)
     np.testing.assert_allclose(overall, np.array([0.328976, 0.415383]) / (0.328976 + 0.415383), atol=2e-6)
 
 
 def test_scope_all_with_a_silenced_cohort() -> None:
     cohort = cohort_of([1, 2], {0: 98, 1: 1, 2: 1}, {0: 0.0, 1: 1.0, 2: 1.0})
-    weights, _ = disco(scope="all").weights(cohort, SENT, NO_SERVER, 3)
+    weights, _, _ = disco(scope="all").weights(cohort, {}, NO_SERVER)
     assert weights.tolist() == [0.5, 0.5]
 
 
 def test_missing_answer_names_the_client() -> None:
     cohort = cohort_of([0, 7], {0: 1, 7: 1}, {0: 0.5})
     with pytest.raises(ConfigError, match="7 did not send"):
-        disco().weights(cohort, SENT, NO_SERVER, 3)
+        disco().weights(cohort, {}, NO_SERVER)
 
 
 def test_options() -> None:
     assert DiscoParams(target="global").target == "global"
-    assert disco(target="global").ask_arguments("discrepancy") == {"metric": "kl", "target": "global"}
+    assert disco().sums == () and disco(target="global").sums == ("class_counts",)
+    asked = disco(target="global").ask_arguments("discrepancy", {"class_counts": np.array([30, 10])})
+    assert asked == {"metric": "kl", "target": [0.75, 0.25]}
+    assert disco().ask_arguments("discrepancy", {}) == {"metric": "kl", "target": None}
+    assert disco(target="0.2,0.8").ask_arguments("discrepancy", {}) == {"metric": "kl", "target": [0.2, 0.8]}
     disco(target="0.2,0.8")
     for wrong in ({"target": "0.2,0.9"}, {"metric": "tv"}, {"a": -1}, {"scope": "none"}, {"c": 1}):
         with pytest.raises(ValidationError):

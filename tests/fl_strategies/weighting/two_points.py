@@ -57,6 +57,7 @@ def cohort_of(*matrices: list[float]) -> Cohort:
         sizes=np.array(list(sizes.values()), dtype=np.float64),
         updates=np.array(matrices, dtype=np.float32) - SENT,
         population=Population(cast(Any, sizes)),
+        sent=SENT,
     )
 
 

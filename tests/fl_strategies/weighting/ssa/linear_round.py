@@ -74,6 +74,7 @@ def cohort_of(ids: list[ClientId], good: ClientId = 1, population: int = 4, roun
         sizes=np.array([sizes[i] for i in ids], dtype=np.float64),
         updates=np.stack(rows),
         population=Population(sizes),
+        sent=SENT,
         answers={client: {"discrepancy": 0.1 * (int(client) + 1)} for client in sizes},
     )
 

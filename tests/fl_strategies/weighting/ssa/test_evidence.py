@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -15,18 +16,18 @@ from tests.fl_strategies.weighting.ssa.linear_round import CLASSES, FEATURES, SE
 
 def test_cached_banks_and_fresh_views_agree() -> None:
     cohort = cohort_of([0, 1, 2, 3])
-    fresh, _ = ssa(n_view_banks=0, epochs=4).customised(cohort, SENT, side_of(), 1)
-    every_epoch, _ = ssa(n_view_banks=4, epochs=4).customised(cohort, SENT, side_of(), 1)
+    fresh, _, _ = ssa(n_view_banks=0, epochs=4).customised(cohort, {}, side_of())
+    every_epoch, _, _ = ssa(n_view_banks=4, epochs=4).customised(cohort, {}, side_of())
     np.testing.assert_array_equal(fresh, every_epoch)
-    once, _ = ssa(n_view_banks=9, epochs=1).customised(cohort, SENT, side_of(), 1)
-    np.testing.assert_array_equal(once, ssa(n_view_banks=0, epochs=1).customised(cohort, SENT, side_of(), 1)[0])
+    once, _, _ = ssa(n_view_banks=9, epochs=1).customised(cohort, {}, side_of())
+    np.testing.assert_array_equal(once, ssa(n_view_banks=0, epochs=1).customised(cohort, {}, side_of())[0])
 
 
 def test_a_round_learns_on_the_mixed_logits_of_its_models() -> None:
     """Views that change nothing make the round equal to learn_weights on logits computed here."""
-    side, cohort = side_of(), cohort_of([0, 1, 3])
-    side.augment = cast(Any, lambda x, generator: x)
-    learned, metrics = ssa(batch=0, epochs=6).customised(cohort, SENT, side, 1)
+    cohort = cohort_of([0, 1, 3])
+    side = replace(side_of(), augment=cast(Any, lambda x, generator: x))
+    learned, _, metrics = ssa(batch=0, epochs=6).customised(cohort, {}, side)
     weights = (SENT + cohort.updates)[:, : CLASSES * FEATURES].reshape(3, CLASSES, FEATURES)
     x = cast(Any, side.target).x.numpy()
     logits = np.einsum("kcf,nf->knc", weights, x)
@@ -39,14 +40,14 @@ def test_a_diverged_client_gets_nothing(caplog: pytest.LogCaptureFixture) -> Non
     cohort = cohort_of([0, 1, 2, 3])
     cohort.updates[2] = 3e38
     with caplog.at_level(logging.WARNING, logger="fedloom"):
-        weights, metrics = ssa().customised(cohort, SENT, side_of(), 1)
+        weights, _, metrics = ssa().customised(cohort, {}, side_of())
     assert weights[2] == 0
     assert weights.sum() == pytest.approx(1)
     assert weights.argmax() == 1
     assert "client 2" in caplog.text
     assert metrics["ssa/variance"][2] == 0
     cohort.updates[:] = 3e38
-    fallback, _ = ssa().customised(cohort, SENT, side_of(), 1)
+    fallback, _, _ = ssa().customised(cohort, {}, side_of())
     np.testing.assert_allclose(fallback, cohort.share)
 
 
@@ -54,7 +55,7 @@ def test_scaling_makes_loud_models_equal() -> None:
     cohort = cohort_of([0, 1, 2, 3])
     cohort.updates[0] = cohort.updates[1] * 0.5
     cohort.updates[1] *= 0.1  # the same opinion, a fifth as loud
-    loud, _ = ssa(lambda_var=10).customised(cohort, SENT, side_of(), 1)
-    scaled, _ = ssa(lambda_var=10, scale="std").customised(cohort, SENT, side_of(), 1)
+    loud, _, _ = ssa(lambda_var=10).customised(cohort, {}, side_of())
+    scaled, _, _ = ssa(lambda_var=10, scale="std").customised(cohort, {}, side_of())
     assert loud[0] > loud[1] + 0.05
     assert scaled[0] == pytest.approx(scaled[1], abs=1e-4)
