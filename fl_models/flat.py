@@ -87,7 +87,7 @@ class FlatModel:
     def __init__(self, model: Model, channels_last: bool | None = None) -> None:
         parameters = dict(model.named_parameters())
         device = _check_parameters(parameters)
-        channels_last = model.channels_last if channels_last is None else channels_last
+        channels_last = getattr(model, "channels_last", True) if channels_last is None else channels_last
         self.model = model
         self.names = list(parameters)
         self._slots: dict[str, _Slot] = {}

@@ -24,6 +24,7 @@ log = logging.getLogger("fedloom")
 VERSION = 2  # of the messages; both sides must speak the same
 CONFIG, ORDER, ROUND = "config", "fedloom", "server-round"
 Kind = TypeVar("Kind")
+Body = TypeVar("Body", bound=BaseModel)
 _told: set[str] = set()  # keys that nothing reads, each told once
 
 
@@ -68,11 +69,11 @@ def _made_plan(kind: type) -> _Plan:
     return _Plan(tuple(records), tuple(groups), tuple(settings), "round" in hints, made)
 
 
-def pack(message: Any) -> RecordDict:
-    """The content of a message or reply."""
+def pack(message: Any, beside: Mapping[str, Any] | None = None) -> RecordDict:
+    """The content of a message or reply. `beside` are keys for others than our clients, such as Flower's mods."""
     plan = _plan(type(message))
     order = {name: getattr(message, name) for name in plan.body.model_fields if name not in ("version", "kind")}
-    config: dict[str, Any] = {}
+    config: dict[str, Any] = dict(beside or {})
     for name in plan.settings:
         config |= as_keys(getattr(message, name))
     if plan.numbered:
@@ -92,10 +93,7 @@ def unpack(kind: type[Kind], content: RecordDict, defaults: LocalSettings | None
     plan, config = _plan(kind), configuration(content)
     values: dict[str, Any] = {}
     if ORDER in config:
-        try:
-            body = plan.body.model_validate_json(str(config[ORDER]))
-        except ValidationError as error:
-            raise ConfigError(_sentence(error, kind.__name__)) from None
+        body = checked(plan.body, str(config[ORDER]), f"of the kind {kind.__name__!r}")
         values = {name: getattr(body, name) for name in plan.body.model_fields if name not in ("version", "kind")}
     for name in plan.records:
         record = content.get(name)
@@ -111,15 +109,18 @@ def unpack(kind: type[Kind], content: RecordDict, defaults: LocalSettings | None
     return kind(**values)
 
 
-def _sentence(error: ValidationError, kind: str) -> str:
-    """The first thing that is wrong with a message."""
-    problem = error.errors()[0]
+def checked(kind: type[Body], text: str, what: str) -> Body:
+    """The body of a message from its JSON text; one sentence for the first thing that is wrong with it."""
+    try:
+        return kind.model_validate_json(text)
+    except ValidationError as error:
+        problem = error.errors()[0]
     key = ".".join(map(str, problem["loc"]))
     if problem["type"] == "extra_forbidden":
-        return f"A message of the kind {kind!r} has the key {key!r}, which this version of FedLoom does not know."
+        raise ConfigError(f"A message {what} has the key {key!r}, which this version of FedLoom does not know.")
     if problem["type"] == "missing":
-        return f"A message of the kind {kind!r} lacks the key {key!r}."
-    return f"A message of the kind {kind!r} has a wrong {key!r}: {problem['msg']}."
+        raise ConfigError(f"A message {what} lacks the key {key!r}.")
+    raise ConfigError(f"A message {what} has a wrong {key or 'text'!r}: {problem['msg']}.")
 
 
 def kind_of(content: RecordDict) -> str:
@@ -127,7 +128,7 @@ def kind_of(content: RecordDict) -> str:
     config = configuration(content)
     if ORDER not in config:
         return ""
-    head = _Head.model_validate_json(str(config[ORDER]))
+    head = checked(_Head, str(config[ORDER]), "of any kind")
     if head.version != VERSION:
         raise ConfigError(
             f"The server speaks version {head.version} of the protocol, this client version {VERSION}: install the same "
@@ -153,10 +154,10 @@ def as_keys(settings: LocalSettings) -> dict[str, Any]:
     return {name.replace("_", "-"): value for name, value in vars(settings).items()}
 
 
-def overridden(defaults: LocalSettings, config: Mapping[str, Any]) -> LocalSettings:
-    """Settings with those that the configuration names replaced."""
+def overridden(defaults: LocalSettings, config: Mapping[str, Any], first_rate: bool = True) -> LocalSettings:
+    """Settings with those that the configuration names replaced; `first_rate`: a learning rate alone is the undecayed one too."""
     known = {name: config[key] for name in vars(defaults) if (key := name.replace("_", "-")) in config}
-    if "lr" in known:
+    if "lr" in known and first_rate:
         known.setdefault("initial_lr", known["lr"])
     return dataclasses.replace(defaults, **known)
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flwr.app import ArrayRecord, RecordDict
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from fl_config.errors import ConfigError
-from fl_protocol.codec import ORDER, configuration, kind_of, unpack
+from fl_protocol.codec import ORDER, checked, configuration, kind_of, unpack
 from fl_protocol.settings import LocalSettings
 
 FEWEST = 3  # clients in a secure sum; with two, each would know the other's numbers from the sum
@@ -29,6 +29,7 @@ Named = tuple[str, dict[str, Any]]  # a part by name, and its parameters or argu
 class Setup:
     """What a client is built with, before it can do anything."""
 
+    __pydantic_config__ = ConfigDict(extra="forbid")
     run: str = ""  # the key of the run, by which a host files what it remembers; the same after a resume
     projection: int = 0  # width of the projection head that the method asks for; 0 is none
     held_out: float = 0.0  # share of the client's training data that is kept for scoring
@@ -106,7 +107,7 @@ def setup_in(content: RecordDict) -> Setup | None:
     """What a message says of the client that it is for, which must be known before that client is built; None if it says nothing."""
     kind_of(content)  # refuses another version
     order = configuration(content).get(ORDER)
-    return None if order is None else _WithSetup.model_validate_json(str(order)).setup
+    return None if order is None else checked(_WithSetup, str(order), "of any kind").setup
 
 
 class _WithSetup(BaseModel):

@@ -126,10 +126,10 @@ class ComposedStrategy(Strategy):
             self.journal.begin(round)
             with self.journal.timed("sample"):
                 messages = list(self.configure_train(round, arrays, train_config or ConfigRecord(), grid))
+                self._round.only({message.metadata.dst_node_id for message in messages})
             aggregated, metrics = self.aggregate_train(round, self._replies(grid, messages, round, self._round.enough))
-            if aggregated is not None:
-                arrays = aggregated
-                self.model.adopt(arrays)
+            arrays = arrays if aggregated is None else aggregated
+            self.model.adopt(arrays)
             if metrics is not None:
                 result.train_metrics_clientapp[round] = metrics
             with self.journal.timed("evaluate"):

@@ -59,7 +59,7 @@ class Orders:
         model_of = self.topology.training(own, arrays, state.acked)
         common = Train(
             arrays=arrays,
-            settings=overridden(self._local(round), config),
+            settings=overridden(self._local(round), config, first_rate=False),
             round=round,
             setup=self.setup,
             objectives=[self.weave.named(name) for name in self.recipe.objectives],
@@ -80,13 +80,14 @@ class Orders:
                 saved_round=saved.get(client, 0),
             )
             going.sent[self.members.node(client)] = client
-            messages.append(self._message(pack(order), client, MessageType.TRAIN, round))
+            messages.append(self._message(pack(order, config), client, MessageType.TRAIN, round))
         return going, messages
 
     def evaluation(self, round: int, arrays: ArrayRecord, config: Config, state: RunState) -> list[Message]:
         """One message for every client that is there."""
         tell_unread(config, "The evaluate_config")
-        own, settings = state.of(self.topology.name), overridden(self._local(round), config)
+        own = state.of(self.topology.name)
+        settings = overridden(self._local(round), config, first_rate=False)
         model_of = self.topology.evaluation(own, arrays, state.acked)
         messages = []
         for client in sorted(self.members.online, key=client_order):
@@ -102,7 +103,7 @@ class Orders:
                 self.schedule.personal_epochs,
                 list(self.schedule.metrics),
             )
-            messages.append(self._message(pack(order), client, MessageType.EVALUATE, round))
+            messages.append(self._message(pack(order, config), client, MessageType.EVALUATE, round))
         return messages
 
     def probes(self, clients: Sequence[ClientId]) -> list[Message]:

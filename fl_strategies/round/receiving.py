@@ -33,6 +33,11 @@ class Round:
     clipped: list[ClientId] = field(default_factory=list)
     rows: dict[str, Rows] = field(default_factory=dict)  # updates and extra vectors, one row per reply
 
+    def only(self, nodes: set[int]) -> None:
+        """Wait for these alone, where a subclass sends fewer messages than were made."""
+        self.sent = {node: client for node, client in self.sent.items() if node in nodes}
+        self.enough = min(self.enough, len(self.sent))
+
     def receive(
         self,
         replies: Iterable[Message],

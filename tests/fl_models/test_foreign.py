@@ -121,8 +121,7 @@ class Pair(nn.Linear):
 
 
 def test_modules_that_cannot_be_wrapped_are_sentences() -> None:
-    with pytest.raises(ValueError, match=r"has no nn\.Linear"):
-        wrap(nn.Sequential(nn.Conv2d(1, 1, 1)))
+    assert not wrap(nn.Sequential(nn.Conv2d(1, 1, 1))).has_head  # works, but not with methods that need a head
     with pytest.raises(ValueError, match="lazy layers"):
         wrap(nn.Sequential(nn.LazyLinear(3)))
     with pytest.raises(ValueError, match="was not called"):

@@ -15,8 +15,11 @@ from fl_config.toml import Scalar
 from fl_runs.folder import RunFolder, default_folder, versions
 from fl_strategies.checkpoint import load_checkpoint
 from fl_strategies.round.state import RunState
+from fl_tasks import Classification, chosen_metrics
 
 CONFIG: dict[str, Scalar] = {"strategy": "fedavg", "lr": 0.1}
+
+METRICS = chosen_metrics(Classification())
 
 
 def line(round: int, accuracy: float | None = None) -> dict[str, object]:
@@ -31,7 +34,7 @@ def test_a_finished_run_has_its_lines_model_and_summary(tmp_path: Path) -> None:
     folder.write_partition(["a", "b"], [0, "x"], np.array([[1, 2], [3, 4]]), None)
     folder.write_client_models({3: np.ones(2, dtype=np.float32)})
     logging.getLogger("fedloom").warning("something was odd")
-    folder.finish("fedavg+size", "fedavg", 4, {"w": np.arange(4, dtype=np.float32)[::2]}, True)
+    folder.finish("fedavg+size", "fedavg", 4, {"w": np.arange(4, dtype=np.float32)[::2]}, True, METRICS)
     logging.getLogger("fedloom").warning("after the end")
     written = [json.loads(text) for text in (folder.path / "metrics.jsonl").read_text().splitlines()]
     assert written == folder.records and len(written) == 4
@@ -78,7 +81,7 @@ def test_checkpoints_are_written_when_due_and_at_the_end(tmp_path: Path) -> None
     folder = RunFolder(tmp_path, CONFIG, save_every=3)
     folder.close()
     states = [RunState(number, np.full(2, number, dtype=np.float32), {}) for number in range(1, 6)]
-    assert [folder.checkpoint(state, 5) for state in states] == [False, False, True, False, True]
+    assert [folder.checkpoint(state, state.round == 5) for state in states] == [False, False, True, False, True]
     assert load_checkpoint(tmp_path / "checkpoint").omega.tolist() == [5, 5]
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from fl_config.errors import ConfigError
-from fl_models.transformer import HEADS, WIDTH, Attention, TransformerBody
+from fl_models.architectures.transformer import HEADS, WIDTH, Attention, TransformerBody
 
 
 def test_attention_is_torchs_multi_head_attention() -> None:
