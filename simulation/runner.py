@@ -1,4 +1,4 @@
-"""One run from start to finish: plan, folder, engine, report. `run` is what the command line and the tests call."""
+"""One run from start to finish: plan, folder, engine. `run` is what the command line and the tests call."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ log = logging.getLogger("fedloom")
 
 @dataclass
 class Run:
-    """What a run left: its records, its model by state-dict names, its folder."""
+    """What a run left: its records, its model by state-dict names, and its folder."""
 
     metrics: list[Record]
     model: dict[str, Any]
@@ -47,7 +47,7 @@ class Run:
 
 
 def prepare(values: Mapping[str, Any]) -> Plan:
-    """The plan with its folders fixed: absolute, so that worker processes agree on them."""
+    """The plan, with absolute folders, so that all worker processes mean the same ones."""
     given = {key.replace("_", "-") if "." not in key else key: value for key, value in values.items()}
     plan = make_plan(resumed(given) if given.get("resume") else given)
     if plan.config.partition == PRIVATE:

@@ -1,1 +1,1 @@
-"""How fast the engine is, beside a bare loop and Flower's own engine."""
+"""How fast the ray engine is, beside a bare loop and Flower's own engine."""

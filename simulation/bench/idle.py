@@ -1,4 +1,4 @@
-"""Apps without any work, to measure an engine alone: clients send back the model that they get, the server drops it."""
+"""Apps without any work, to measure an engine alone: clients send back the model that they get, and the server drops it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def idle(message: Message, context: Context) -> Message:
 
 
 def idle_server(rounds: int, announce: Callable[[int], None]) -> ServerApp:
-    """A server that announces each round that has ended."""
+    """A server that announces the end of each round."""
     server = ServerApp()
 
     @server.main()

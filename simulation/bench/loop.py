@@ -1,7 +1,7 @@
 """The bench's yardstick: federated averaging as a plain PyTorch loop on one thread, with nothing around it.
 
-Float tensors that are normalised beforehand, `nn.Sequential`, `torch.optim.SGD`, one client after the other; no engine, no
-messages, no checks. Its time divided by the number of workers is what a perfect engine with this loop would take.
+It has float tensors that are normalised beforehand, `nn.Sequential`, `torch.optim.SGD`, and one client after the other; it has no
+engine, no messages and no checks. Its time divided by the number of workers is what a perfect engine with this loop would take.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def plain_model(name: str) -> nn.Sequential:
 
 
 def plain_rounds(config: Options) -> Iterator[None]:
-    """A round whenever one is asked for."""
+    """Does one round each time it is asked for the next."""
     torch.set_num_threads(1)
     torch.manual_seed(config.seed)
     dataset = load(config.dataset)

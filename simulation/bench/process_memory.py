@@ -37,7 +37,7 @@ def alive(pid: int) -> bool:
 
 
 def memory_mb(pid: int) -> float:
-    """0 where the system does not tell."""
+    """Megabytes of the process and its descendants; 0 where the system does not tell."""
     total = 0
     for member in family(pid):
         with contextlib.suppress(OSError):
@@ -49,7 +49,7 @@ def memory_mb(pid: int) -> float:
 
 @contextlib.contextmanager
 def peak_memory(pid: int) -> Iterator[Peak]:
-    """Watches a process in the background; the peak grows while it does."""
+    """Watch a process in the background for as long as the block lasts; the peak grows meanwhile."""
     peak, done = Peak(), threading.Event()
 
     def watch() -> None:

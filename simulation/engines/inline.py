@@ -1,4 +1,4 @@
-"""The inline engine: every client runs in this process, one after the other; for debugging and for tests."""
+"""The inline engine: every client runs in this process, one after the other. It is for debugging and for tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = logging.getLogger("fedloom")
 
 
 class InlineGrid(Grid):
-    """A Flower `Grid` whose nodes are contexts in this process; pulling runs one waiting message."""
+    """A Flower `Grid` whose nodes are contexts in this process. A message is answered when its reply is pulled, one per pull."""
 
     def __init__(self, client_app: ClientApp, clients: int, run_config: dict[str, Scalar]) -> None:
         self.client_app = client_app

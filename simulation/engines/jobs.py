@@ -1,4 +1,4 @@
-"""Messages that wait for a worker: the longest first, quick ones several at a time."""
+"""Messages that wait for a worker: the longest are dealt first, and quick ones several at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flwr.app import Message
 
 from simulation.engines.wire import FIRST_NODE, Answer, Task, pack_numbers
 
-# What a call of several messages should take, and send back at most; the fewer calls, the less the engine itself costs.
+# How long a call of several messages should take, and what it may send back at most: fewer calls cost the engine less.
 BATCH_SECONDS, BATCH_BYTES = 0.05, 16 * 2**20
 
 
@@ -25,7 +25,7 @@ class Job:
     refs: dict[int, Any]
     size: int  # examples of its client, as far as they are known
     deaths: int = 0  # workers that died while they ran it
-    alone: bool = False  # was in a batch that failed: try it by itself
+    alone: bool = False  # it was in a batch that failed, and is tried by itself
 
     @property
     def id(self) -> str:
@@ -47,7 +47,7 @@ class Job:
 
 @dataclass
 class Pace:
-    """What a message of some kind takes, from the answers so far: seconds, and bytes to send back."""
+    """What one message of a kind costs, as the answers so far tell: seconds of work, and bytes to send back."""
 
     seconds: float
     bytes: int
@@ -59,6 +59,8 @@ class Pace:
 
 @dataclass
 class JobQueue:
+    """Jobs by the size of their clients, and how quick each kind of message has been."""
+
     heap: list[tuple[int, int, Job]] = field(default_factory=list)
     paces: dict[str, Pace] = field(default_factory=dict)
     order: Iterable[int] = field(default_factory=itertools.count)
@@ -70,7 +72,10 @@ class JobQueue:
         heapq.heappush(self.heap, (-job.size, next(iter(self.order)), job))
 
     def take(self, known: Collection[str], share: int) -> list[Job]:
-        """The longest job, with the next ones where that kind is quick, up to a share of all; kinds not `known` come alone."""
+        """The longest job, and the next ones with it where its kind is quick, up to `share` jobs.
+
+        A kind that is not `known` comes alone: nobody can tell yet how long it takes there.
+        """
         first = heapq.heappop(self.heap)[2]
         jobs = [first]
         if not first.alone and first.kind in known and first.kind in self.paces:

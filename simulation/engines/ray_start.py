@@ -15,20 +15,20 @@ from fl_config.errors import ConfigError
 from fl_config.options import options
 
 OBJECT_STORE = 512 * 2**20  # bytes; taken only as far as messages in flight need it
-# Replies up to this size travel with the answer of the call: on small models that takes a third less CPU than the object store.
+# Replies up to this size travel with the answer of the call, which on small models takes a third less CPU than the object store.
 INLINE = {"max_direct_call_object_size": 2 * 2**20, "task_rpc_inlined_bytes_limit": 64 * 2**20}
-# How the C library keeps freed memory: by default it returns the activations of a larger model to the system after every minibatch
-# and gets them again page by page, a quarter of the time of cnn64; with the driver's copies of replies it is the same.
+# How much freed memory the C library keeps. By default it returns the activations of a larger model to the system after every
+# minibatch and gets them back page by page, which is a quarter of the time of cnn64. The driver's copies of replies fare likewise.
 MMAP_THRESHOLD, TRIM_THRESHOLD = 32 * 2**20, 256 * 2**20
 MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(MMAP_THRESHOLD), "MALLOC_TRIM_THRESHOLD_": str(TRIM_THRESHOLD)}  # of workers
 MALLOPT = {-3: MMAP_THRESHOLD, -1: TRIM_THRESHOLD}  # the same in this process, by the numbers of glibc's malloc.h
-# Processes of a Ray head that a simulation on one machine has no use for (autoscaler, dashboard, forwarding of logs). Each takes
-# about a second of a core to start, which on two cores is a good part of the time to the first round.
+# Processes of a Ray head that a simulation on one machine has no use for (autoscaler, dashboard, forwarding of logs). Starting each
+# keeps one core busy for about a second, which on two cores is a good part of the time to the first round.
 UNUSED = ("start_monitor", "start_api_server", "start_log_monitor")
 
 
 class RayStart:
-    """Ray being started, or joined, in the background, in a thread that stays as long as it is wanted: Ray's processes end with it."""
+    """Ray, which is started or joined in the background. The thread that does so stays: Ray's processes end when it does."""
 
     begun: ClassVar[RayStart | None] = None
 
@@ -43,7 +43,7 @@ class RayStart:
 
     @classmethod
     def take(cls, address: str, cores: int) -> RayStart | None:
-        """Wait until Ray is there. Returns the start that the caller has to end, None where Ray is another's."""
+        """Wait until Ray is there. Returns what the caller has to end, or None where somebody else started Ray."""
         import ray
 
         begun = cls.begun
@@ -86,14 +86,14 @@ class RayStart:
 
 
 def begin_early(values: Mapping[str, Any]) -> None:
-    """Start Ray for a run with these options while the process still loads torch: both take seconds. Wrong options are an error."""
+    """Start Ray for a run with these options while the process still loads torch, as both take seconds; refuses wrong options."""
     config = options({} if values.get("resume") else values)
     if config.engine == "ray" and not values.get("resume"):
         RayStart(config.ray_address, wanted_cores(config.workers))
 
 
 def end_unused() -> None:
-    """End what was begun for a run that never came to it."""
+    """End what was begun for a run that did not get as far as using it."""
     if RayStart.begun:
         RayStart.begun.end()
 
@@ -103,7 +103,7 @@ def wanted_cores(workers: int) -> int:
 
 
 def start_ray(address: str, cores: int) -> None:
-    """Join the cluster at `address`, or start one of this many cores here."""
+    """Join the cluster at `address`, or start one here with so many cores."""
     for name, value in {"RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_USAGE_STATS_ENABLED": "0", **MALLOC}.items():
         os.environ.setdefault(name, value)
     if sys.platform == "linux" and (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)):
@@ -133,7 +133,7 @@ def start_ray(address: str, cores: int) -> None:
 
 @contextlib.contextmanager
 def _lean() -> Iterator[None]:
-    """Ray has no public switch for these; where a version lacks such a method, it simply starts whatever it wants."""
+    """Leave out the processes that are of no use here. Ray has no public switch for them; a version without these methods starts all."""
     from ray._private.node import Node
 
     kept = {name: getattr(Node, name) for name in UNUSED if hasattr(Node, name)}
@@ -147,7 +147,7 @@ def _lean() -> Iterator[None]:
 
 
 def checked_workers(wanted: int, gpus_per_client: float, clients: int) -> int:
-    """How many workers there will be, 0 for as many as there is room for; more than that would wait for ever."""
+    """How many workers there will be; `wanted` 0 takes as many as there is room for. More than that would wait for ever."""
     import ray
 
     have: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]

@@ -20,7 +20,7 @@ KINDS: dict[str, type[Any]] = {"config": ConfigRecord, "metrics": MetricRecord}
 
 @dataclass
 class Task:
-    """One message for one client; array records are sent beside it, `shared` says which (record name -> number)."""
+    """One message for one client. Its array records are sent beside it; `shared` says which (record name -> number)."""
 
     message_id: str
     node: int

@@ -1,7 +1,7 @@
 """One worker of the ray engine: a process that answers messages with the ClientApp, one client at a time.
 
 It imports the app by name and builds each client's context from its partition number, so that only the message travels. What a
-foreign app keeps in `context.state` is filed in a folder and never travels; our own clients file theirs beside it themselves.
+foreign app keeps in `context.state` lies in a folder and never travels; our own clients keep files of their own beside it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class ContextFiles:
 
 
 class Worker:
-    """The actor. `app` is a module and a variable, such as "client_app:app"."""
+    """What the actor does (`worker_start.py` starts it). `app` is a module and a variable, such as "client_app:app"."""
 
     def __init__(self, app: str, clients: int, run_config: dict[str, Scalar], folder: str, path: list[str]) -> None:
         sys.path += [entry for entry in path if entry not in sys.path]  # the app is found wherever the driver finds it
@@ -78,9 +78,10 @@ class Worker:
         return os.getpid()
 
     def answer(self, tasks: list[Task], shared: list[int], fresh: list[int], *records: PackedArrays) -> list[Answer]:
-        """Answer the tasks in order. They need the array records numbered in `shared`; `records` are those numbered in `fresh`.
+        """Answer the tasks in order. They need the array records numbered in `shared`.
 
-        The others are there from the call before. Each is unpacked once for all clients.
+        `records` are those numbered in `fresh`; the others are still here from the call before. Each is unpacked once for all
+        clients.
         """
         new = {number: unpack_arrays(packed) for number, packed in zip(fresh, records, strict=True)}
         self.records = {number: new[number] if number in new else self.records[number] for number in shared}

@@ -28,7 +28,7 @@ PATIENCE = 240  # seconds that anything may take on a busy machine
 
 
 def private_data(folder: Path) -> None:
-    """Three sites with other sizes and other classes each, one of which lacks a class, and the server's test set."""
+    """Three sites that differ in size and in their classes, one of which lacks a class, and the server's test set."""
     rng = np.random.default_rng(5)
     centres = rng.normal(size=(CLASSES, FEATURES)) * 1.5
 

@@ -126,7 +126,7 @@ def test_sites_can_agree_on_how_images_are_normalised(tmp_path: Path) -> None:
 
 
 def test_sites_may_keep_their_images_in_folders(tmp_path: Path) -> None:
-    """One folder a class, empty where a site has no such image; the server has its own for testing."""
+    """One folder per class, empty where a site has no such image; the server has its own for testing."""
     rng = np.random.default_rng(3)
     for site, counts in {"site-a": (9, 3), "site-b": (2, 10), "site-c": (8, 0), "server": (6, 6)}.items():
         for number, (label, count) in enumerate(zip(("cat", "dog"), counts, strict=True)):
