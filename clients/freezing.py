@@ -12,7 +12,7 @@ from fl_models.flat import FlatModel
 
 @contextlib.contextmanager
 def frozen(flat: FlatModel, trainable: Tensor | None) -> Iterator[None]:
-    """In train mode, except what `trainable` (0/1 a parameter) has no part in: that is in eval mode and gets no gradients.
+    """In train mode, except what `trainable` (0/1 per parameter) has no part in: that is in eval mode and gets no gradients.
 
     A module without parameters goes with the one before it, which is where it takes its input from.
     """

@@ -52,7 +52,7 @@ class RecordMemory:
 
 
 class FolderMemory:
-    """Memory in a folder, one file a round, written whole or not at all; survives the process."""
+    """Memory in a folder, one file per round, written whole or not at all; survives the process."""
 
     def __init__(self, folder: Path, client_id: int | str) -> None:
         self.folder = folder / quote(str(client_id), safe="")

@@ -28,7 +28,7 @@ EVALUATION_BATCH = 500
 class FrozenModels:
     """Outputs of received or earlier models on training batches (teachers of ASD, NTD, MOON), in eval mode and without gradients.
 
-    Without augmentation every sample's outputs are computed once a round, in large batches, and looked up afterwards.
+    Without augmentation every sample's outputs are computed once per round, in large batches, and looked up afterwards.
     """
 
     def __init__(self, flat: FlatModel, data: Samples, cached: bool) -> None:
@@ -86,7 +86,7 @@ def train(
     augment: Augment | None = None,
     trainable: Tensor | None = None,
 ) -> float:
-    """Train r.flat in place from r.anchor; returns the mean training loss. `trainable` (0/1 a parameter) freezes the rest."""
+    """Train r.flat in place from r.anchor; returns the mean training loss. `trainable` (0/1 per parameter) freezes the rest."""
     flat = r.flat
     device = flat.theta.device
     views = torch_generator(settings.seed, f"augment{r.phase}", r.round, client_id)

@@ -24,7 +24,7 @@ SETTING: dict[str, Any] = {
 }  # fmt: skip
 BASES = ("fedavg", "fedprox", "fedbabu", "fedper")
 ROUNDS, FRACTION, FINE_TUNING = 20, 0.25, 5
-PER_CLASS = 1500  # training samples a class in `bases`: a quarter of the data, so that 24 runs take half an hour on one slow core
+PER_CLASS = 1500  # training samples per class in `bases`: a quarter of the data, so that 24 runs take half an hour on one slow core
 
 
 def skews(folder: Path) -> NDArray[np.float64]:

@@ -1,7 +1,7 @@
 """FedSSA's `every_round` (the paper's Algorithm 1) from a warmed-up model, under settings meant to steady it (table A4).
 
 Every run starts from FedAvg's model after round WARM of a trajectory (so `warmup_rounds` is paid once for all of them) and
-goes on with PER_CLASS training samples a class, to keep ten runs within minutes.
+goes on with PER_CLASS training samples per class, to keep ten runs within minutes.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def every_round(results: Path, seeds: list[int]) -> dict[tuple[str, int, int], l
 
 
 def every_table(results: Path, seeds: list[int]) -> str:
-    """A row a run: accuracy on the target round by round."""
+    """One row per run: accuracy on the target round by round."""
     rows = []
     for (name, client, seed), lines in every_round(results, seeds).items():
         curve = [100 * line["global/accuracy"] for line in lines]

@@ -75,7 +75,7 @@ def asd_weights(
 
 
 def divergences(student: Tensor, teacher: Tensor, divergence: Divergence = "kl") -> Tensor:
-    """One number a row, from log-probabilities [B, C]: KL(teacher || student), its reverse, or Jensen-Shannon."""
+    """One number per row, from log-probabilities [B, C]: KL(teacher || student), its reverse, or Jensen-Shannon."""
     if divergence == "kl":
         return (teacher.exp() * (teacher - student)).sum(dim=1)
     if divergence == "reverse_kl":

@@ -36,7 +36,7 @@ def open_npz(path: Path) -> dict[str, np.ndarray]:
 def arrange(x: np.ndarray, path: Path, key: str) -> tuple[Kind, np.ndarray]:
     """The kind of the samples and their standard form: images [n, C, H, W], float32 features, int32 tokens."""
     if x.ndim < 2:
-        raise DataError(f"{path} has {key} of shape {x.shape}; one row a sample was expected.")
+        raise DataError(f"{path} has {key} of shape {x.shape}; one row per sample was expected.")
     if x.dtype == np.uint8 and x.ndim > 2:
         return "image", _channels_first(x, path, key)
     if x.dtype == np.uint8:

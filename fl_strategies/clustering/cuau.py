@@ -90,7 +90,7 @@ def _checked(scores: ArrayLike, num_clusters: int) -> NDArray[np.float64]:
     if num_clusters < 2:
         raise ConfigError(f"FedCUAU needs at least 2 clusters, but {num_clusters} was given; one cluster is FedAvg.")
     if values.ndim != 1 or not np.isfinite(values).all():
-        raise ConfigError("FedCUAU needs one finite CUAU score a client.")
+        raise ConfigError("FedCUAU needs one finite CUAU score per client.")
     if len(values) < num_clusters:
         raise ConfigError(f"{num_clusters} clusters need as many clients, but CUAU is known of {len(values)} only.")
     return values

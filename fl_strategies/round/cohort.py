@@ -30,7 +30,7 @@ class Population:
         return self.sizes[client] / self.mean_size
 
     def steps(self, epochs: int, batch_size: int) -> int:
-        """K = E ceil(mean_n / B), the global step count of FedDC and FedSSG; a full batch is one step an epoch."""
+        """K = E ceil(mean_n / B), the global step count of FedDC and FedSSG; a full batch is one step per epoch."""
         return epochs * (math.ceil(self.mean_size / batch_size) if batch_size else 1)
 
 

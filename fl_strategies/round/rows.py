@@ -1,4 +1,4 @@
-"""One vector a client, as many as there are: in memory up to a limit, beyond it in a temporary file, read back one at a time.
+"""One vector per client, as many as there are: in memory up to a limit, beyond it in a temporary file, read back one at a time.
 
 Sums over clients go row by row anyway (`weighted_sum`), so that a large cohort costs disk instead of memory and gives the same
 bits. Whatever needs the whole matrix still gets it, by `np.asarray`.

@@ -6,7 +6,7 @@
 The logit average is uniform, whatever weighed the parameters. The student is in train mode, gradients are clipped to
 norm 5, and the learning rate follows a cosine to 0. Deviation: the authors stop early on labelled validation data,
 after at most 10 000 steps; the server has no labels here, so the number is fixed: 5 epochs, at most 1000 steps.
-The data is not augmented, so that each teacher sees it once a round. A function of (seed, round) and its inputs alone.
+The data is not augmented, so that each teacher sees it once per round. A function of (seed, round) and its inputs alone.
 """
 
 from __future__ import annotations
@@ -91,14 +91,14 @@ def distil(
 
 class DfParams(Params):
     steps: Annotated[int, Field(ge=0)] | Literal["auto"] = Field(
-        default="auto", description="Distillation steps a round; 0 is FedAvg; auto is 5 epochs, at most 1000 steps."
+        default="auto", description="Distillation steps per round; 0 is FedAvg; auto is 5 epochs, at most 1000 steps."
     )
     lr: float = Field(default=1e-3, gt=0.0, allow_inf_nan=False, description="Learning rate of Adam at the first step.")
     tau: float = Field(default=1.0, gt=0.0, allow_inf_nan=False, description="Temperature of student and teachers.")
     clip: float = Field(
         default=5.0, ge=0.0, allow_inf_nan=False, description="Largest gradient norm; 0 is no clipping."
     )
-    batch_size: int = Field(default=128, ge=1, description="Unlabelled samples a step.")
+    batch_size: int = Field(default=128, ge=1, description="Unlabelled samples per step.")
 
     def number_of_steps(self, samples: int) -> int:
         return min(1000, 5 * math.ceil(samples / self.batch_size)) if self.steps == "auto" else self.steps

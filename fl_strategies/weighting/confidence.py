@@ -31,7 +31,7 @@ class ConfidenceParams(Params):
     )
     n_view_banks: int = Field(default=1, ge=1, description="View pairs per sample where on=views.")
     max_samples: int = Field(
-        default=2000, ge=0, description="Target samples used a round, drawn by seed and round; 0: all."
+        default=2000, ge=0, description="Target samples used per round, drawn by seed and round; 0: all."
     )
 
 

@@ -24,7 +24,7 @@ from fl_strategies.weighting.ssa.views import client_views, mean_cosines, over_c
 class SimilarityParams(Params):
     n_view_banks: int = Field(default=1, ge=1, description="View pairs per sample that the cosine is averaged over.")
     max_samples: int = Field(
-        default=2000, ge=0, description="Target samples used a round, drawn by seed and round; 0: all."
+        default=2000, ge=0, description="Target samples used per round, drawn by seed and round; 0: all."
     )
 
 

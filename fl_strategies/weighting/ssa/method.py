@@ -87,7 +87,7 @@ class SsaParams(Params):
     )
     steps_min: int = Field(default=0, ge=0, description="At least so many steps of v, by whole further epochs.")
     max_samples: int = Field(
-        default=2000, ge=0, description="Target samples used a round, drawn by seed and round; 0: all."
+        default=2000, ge=0, description="Target samples used per round, drawn by seed and round; 0: all."
     )
 
 

@@ -49,7 +49,7 @@ def test_npz_labels(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
         ({"x_train": [[1, 2], [3, np.nan], [1, 1], [1, 1]]}, "NaN"),
         ({"x_test": np.zeros((2, 4))}, "trains on features"),
         ({"x_train": np.zeros((4, 9, 9, 9), np.uint8)}, "images of shape"),
-        ({"x_train": np.zeros(4)}, "one row a sample"),
+        ({"x_train": np.zeros(4)}, "one row per sample"),
         ({"x_train": np.full((4, 3), "a")}, "expected uint8 images"),
         ({"x_train": np.zeros((0, 3)), "y_train": np.zeros(0)}, "no training samples"),
         ({"num_classes": 1}, "announces num_classes=1"),
