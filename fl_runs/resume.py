@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fl_config.errors import ConfigError
-from fl_config.options import HOW, LENGTH, PLACE, role_of
+from fl_config.options import HOW, LENGTH, PLACE, Options, as_flat, role_of
 from fl_config.toml import read_toml
 from fl_runs.folder import CONFIG
 from fl_runs.plan import Plan
@@ -38,7 +38,7 @@ def check_resumed(plan: Plan) -> None:
 def _configuration(folder: Path) -> dict[str, Any]:
     if not (folder / CONFIG).exists():
         raise ConfigError(f"There is no run to resume in {folder}: it has no {CONFIG}.")
-    return read_toml(folder / CONFIG)
+    return {**as_flat(Options()), **read_toml(folder / CONFIG)}  # an older version did not know every option
 
 
 def _changed(key: str, before: object, given: object, folder: Path) -> ConfigError:
