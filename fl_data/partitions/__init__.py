@@ -6,7 +6,7 @@ Own code: flwr-datasets' partitioners need a Hugging Face Dataset, and its Diric
 import importlib
 import pkgutil
 
-from fl_data.partitions.declaration import SCHEMES, Argument, Parts, Request, forms, scheme
+from fl_data.partitions.schemes import SCHEMES, Argument, Parts, Request, forms, scheme
 from fl_data.partitions.dividing import check_partition_spec, client_names, names_clients, partition
 
 # A partition is found by its file: whoever adds one edits nothing here.

@@ -9,7 +9,7 @@ import numpy as np
 from fl_config.errors import ConfigError
 from fl_config.seeds import rng
 from fl_data.dataset import Dataset
-from fl_data.partitions.declaration import Columns, Parsed, Parts, Request, forms, parse
+from fl_data.partitions.schemes import Columns, Parsed, Parts, Request, forms, parse
 from fl_data.partitions.longtail import longtail_indices
 
 

@@ -9,7 +9,7 @@ import torch
 
 from fl_config.errors import ConfigError
 from fl_models import Model, auto, build, check_model_spec
-from tests.fl_models.every_model import conv, count, fc
+from tests.fl_models.architectures.every_model import conv, count, fc
 
 COUNTS = [
     ("linear", (1, 28, 28), 10, 7_850),

@@ -11,7 +11,7 @@ from fl_config.errors import ConfigError
 from fl_config.options import Options
 from fl_data import partition
 from fl_data.partitions import SCHEMES, Argument, Parts, Request, forms, scheme
-from fl_data.partitions.declaration import parse
+from fl_data.partitions.schemes import parse
 
 LABELS = np.random.default_rng(3).permutation(np.repeat(np.arange(6), [60, 30, 40, 10, 25, 70]))
 
@@ -66,7 +66,7 @@ def test_the_help_text_names_every_partition() -> None:
 
 
 def test_a_partition_of_ones_own_is_one_function(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fl_data.partitions.declaration.SCHEMES", dict(SCHEMES))
+    monkeypatch.setattr("fl_data.partitions.schemes.SCHEMES", dict(SCHEMES))
 
     @scheme("turns:STEP", "every STEP-th sample", Argument("STEP", at_least=1, whole=True), by_class=False)
     def turns(ask: Request) -> Parts:
