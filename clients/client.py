@@ -21,7 +21,7 @@ from torch import nn
 from clients import masking
 from clients.answers import Facts, number_of, vector_of
 from clients.effective_steps import effective_steps
-from clients.loading import arrays_of, load_arrays, trainable_mask
+from clients.model_arrays import arrays_of, load_arrays, trainable_mask
 from clients.objectives import build_objectives
 from clients.objectives.base import LocalRound
 from clients.optimizers import build_optimizer

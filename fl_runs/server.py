@@ -23,10 +23,10 @@ from fl_models.spec import build_model, model_spec, outputs_of
 from fl_protocol.arrays import to_record
 from fl_protocol.replies import told_names
 from fl_protocol.settings import local_settings
-from fl_runs.evaluation import Evaluation
 from fl_runs.folder import RunFolder
 from fl_runs.patience import Patience
 from fl_runs.plan import Plan
+from fl_runs.scoring import Evaluation
 from fl_strategies.meaning import check_needs
 from fl_strategies.round.options import Hooks, Participation, Schedule
 from fl_strategies.round.records import Observer

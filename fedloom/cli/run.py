@@ -6,8 +6,8 @@ import argparse
 import sys
 
 from fedloom.cli.flags import AddCommand, add_options, given_options
-from fedloom.cli.interrupts import INTERRUPTED, stoppable
 from fedloom.cli.report import add_open_flag, show
+from fedloom.cli.stopping import INTERRUPTED, stoppable
 from simulation.engines.ray_start import begin_early
 
 

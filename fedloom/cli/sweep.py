@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from fedloom.cli.flags import AddCommand, add_options, comma_list, given_options
-from fedloom.cli.interrupts import INTERRUPTED, stoppable
 from fedloom.cli.report import add_open_flag, show
+from fedloom.cli.stopping import INTERRUPTED, stoppable
 from fl_config.errors import ConfigError
 from fl_config.options import options
 

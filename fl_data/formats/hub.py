@@ -25,7 +25,7 @@ from fl_data.formats.ways import Wanted, way
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
 
-    from fl_data.tables.building import Rows
+    from fl_data.tables.as_dataset import Rows
 
 log = logging.getLogger("fedloom")
 WORDS = 200  # of a text

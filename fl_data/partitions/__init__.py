@@ -6,8 +6,8 @@ Own code: flwr-datasets' partitioners need a Hugging Face Dataset, and its Diric
 import importlib
 import pkgutil
 
-from fl_data.partitions.declaration import SCHEMES, Argument, Parts, Request, forms, scheme
 from fl_data.partitions.dividing import check_partition_spec, client_names, names_clients, partition
+from fl_data.partitions.schemes import SCHEMES, Argument, Parts, Request, forms, scheme
 
 # A partition is found by its file: whoever adds one edits nothing here.
 for _module in pkgutil.iter_modules(__path__):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from fl_config.errors import ConfigError
-from fl_data.partitions.declaration import Argument, Parts, Request, scheme
+from fl_data.partitions.schemes import Argument, Parts, Request, scheme
 from fl_data.partitions.shards import deal_shards
 
 

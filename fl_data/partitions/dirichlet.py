@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fl_data.partitions.declaration import Argument, Parts, Request, scheme
+from fl_data.partitions.schemes import Argument, Parts, Request, scheme
 
 _REDRAWS = 20
 

@@ -9,8 +9,8 @@ import numpy as np
 from fl_config.errors import ConfigError
 from fl_config.seeds import rng
 from fl_data.dataset import Dataset
-from fl_data.partitions.declaration import Columns, Parsed, Parts, Request, forms, parse
 from fl_data.partitions.longtail import longtail_indices
+from fl_data.partitions.schemes import Columns, Parsed, Parts, Request, forms, parse
 
 
 def check_partition_spec(spec: str) -> None:

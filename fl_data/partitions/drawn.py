@@ -14,7 +14,7 @@ import numpy as np
 
 from fl_config.errors import ConfigError
 from fl_config.seeds import rng
-from fl_data.partitions.declaration import Argument, Parts, Request, scheme
+from fl_data.partitions.schemes import Argument, Parts, Request, scheme
 
 
 @scheme(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fl_config.errors import ConfigError
-from fl_data.partitions.declaration import Columns, Parts, Request, scheme
+from fl_data.partitions.schemes import Columns, Parts, Request, scheme
 
 
 def _check(text: str, spec: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fl_data.partitions.declaration import Parts, Request, scheme
+from fl_data.partitions.schemes import Parts, Request, scheme
 
 
 @scheme("iid", "equal parts of the samples in random order", by_class=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fl_config.errors import ConfigError
-from fl_data.partitions.declaration import Argument, Parts, Request, scheme
+from fl_data.partitions.schemes import Argument, Parts, Request, scheme
 
 
 @scheme("lda:ALPHA", "equal sizes, each client's class mix drawn from a Dirichlet(ALPHA)", Argument("ALPHA"))

@@ -17,7 +17,7 @@ import logging
 import numpy as np
 
 from fl_config.errors import ConfigError
-from fl_data.partitions.declaration import Argument, Parts, Request, scheme
+from fl_data.partitions.schemes import Argument, Parts, Request, scheme
 
 log = logging.getLogger("fedloom")
 LEAST = 10

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fl_config.errors import ConfigError
-from fl_data.partitions.declaration import Argument, Parts, Request, scheme
+from fl_data.partitions.schemes import Argument, Parts, Request, scheme
 
 
 @scheme("shards:CLASSES", "pieces of CLASSES classes for each client", Argument("CLASSES", at_least=1, whole=True))

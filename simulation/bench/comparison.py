@@ -77,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from simulation.bench.table import table
+    from simulation.bench.figures import table
 
     console = Console()
     names = [name.strip() for name in args.workloads.split(",") if name.strip()]

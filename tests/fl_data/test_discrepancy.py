@@ -1,4 +1,4 @@
-"""The discrepancy of a client's classes, by hand-computed numbers."""
+"""The discrepancy of a client's classes by hand-computed numbers, and one KL divergence for it and for the skew."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fl_config.errors import ConfigError
-from fl_data.discrepancy import discrepancy, target_distribution
+from fl_data import skew
+from fl_data.discrepancy import discrepancy, kl, target_distribution
 
 METRICS = ["kl", "l1", "l2", "cosine"]
 
@@ -84,3 +85,43 @@ def test_target_from_an_option() -> None:
         target_distribution("half")
     with pytest.raises(ConfigError, match="sum 1"):
         target_distribution("0.5,0.1")
+
+
+def counts_of_clients(seed: int) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    classes = int(random.integers(2, 120))
+    counts = random.integers(0, 50, (30, classes)) * (random.random((30, classes)) < random.random())
+    counts[3] = 0
+    counts[:, 0] += np.arange(30) > 3
+    return counts.astype(np.float64)
+
+
+def old_skew(counts: np.ndarray) -> np.ndarray:
+    """The formula of version 0.1, word for word."""
+    everyone = counts.sum(0) / max(1.0, counts.sum())
+    sizes = counts.sum(1, keepdims=True)
+    shares = np.divide(counts, sizes, out=np.tile(everyone, (len(counts), 1)), where=sizes > 0)
+    ratio = np.divide(shares, everyone, out=np.ones_like(shares), where=shares > 0)
+    return np.maximum(0.0, (shares * np.log(ratio)).sum(1))
+
+
+def old_discrepancy(counts: np.ndarray) -> float:
+    shares = counts / counts.sum()
+    goal = np.full(len(shares), 1.0 / len(shares))
+    held = shares > 0
+    return max(0.0, float((shares[held] * np.log(shares[held] / goal[held])).sum()))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_to_the_last_digit(seed: int) -> None:
+    counts = counts_of_clients(seed)
+    assert skew(counts)["kl"].tobytes() == old_skew(counts).tobytes()
+    for row in counts:
+        if row.sum():
+            assert discrepancy(row) == old_discrepancy(row)
+
+
+def test_by_hand() -> None:
+    assert kl(np.array([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]]), np.array([0.25, 0.5, 0.25])) == pytest.approx(
+        [0.5 * np.log(2), np.log(4)]
+    )

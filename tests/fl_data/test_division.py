@@ -1,12 +1,18 @@
-"""A public data set among simulated clients: everybody's rows, once, and what is held out of them."""
+"""A data set among simulated clients: everybody's rows, once, what is held out of them; clients by name; lazy counts of many clients."""
 
 from __future__ import annotations
 
-import numpy as np
+import dataclasses
+from pathlib import Path
 
-from fl_config.options import options
+import numpy as np
+import pytest
+import torch
+
+from fl_config.errors import ConfigError
+from fl_config.options import Options, options
 from fl_data import load
-from fl_data.division import Division, counts_of, parts_of, samples_of
+from fl_data.division import ClientCounts, Division, clients_of, counts_of, dataset_of, parts_of, samples_of, sizes_of
 
 CONFIG = options({"dataset": "digits", "partition": "dirichlet:0.3", "clients": 6, "seed": 2})
 
@@ -27,3 +33,63 @@ def test_a_client_has_its_rows_and_holds_some_of_them_out() -> None:
     assert samples_of(division, 1, 0.25, "cpu")[0] is train, "the samples are read anew in every round"
     everything, nothing = samples_of(division, 1, 0.0, "cpu")
     assert (len(everything), len(nothing)) == (total, 0)
+
+
+@pytest.fixture
+def hospitals(tmp_path: Path) -> Options:
+    random = np.random.default_rng(0)
+    lines = [
+        f"{('north', 'south', 'east')[row % 3]},{random.normal():.3f},{row % 2},{random.normal():.3f}"
+        for row in range(90)
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(["hospital,age,ill,risk", *lines]) + "\n")
+    return Options(dataset=f"csv:{tmp_path / 't.csv'}", label="ill", partition="column:hospital")
+
+
+def test_clients_by_name(hospitals: Options) -> None:
+    dataset = dataset_of(hospitals)
+    count, names = clients_of(hospitals, dataset)
+    assert (count, names) == (3, ("east", "north", "south"))
+    config = hospitals.model_copy(update={"clients": count})
+    assert clients_of(config, dataset) == (count, names)
+    assert sizes_of(Division.of(config)).tolist() == [24, 24, 24]
+    train, held = samples_of(Division.of(config), 0, 0.25, "cpu")
+    assert (len(train), len(held)) == (18, 6)
+    assert counts_of(config, dataset).shape == (3, 2)
+    with pytest.raises(
+        ConfigError, match=r"has 3 clients \(east, north, south\), but --clients is 7; leave --clients out"
+    ):
+        clients_of(hospitals.model_copy(update={"clients": 7}), dataset)
+    assert clients_of(hospitals.model_copy(update={"partition": "iid"}), dataset) == (10, None)
+
+
+def test_numbers_to_predict(hospitals: Options) -> None:
+    config = hospitals.model_copy(update={"label": "risk", "clients": 3})
+    dataset = dataset_of(config, "numbers")
+    train, _ = samples_of(Division.of(config, "numbers"), 1, 0.0, "cpu")
+    assert train.y is not None
+    assert train.y.dtype == torch.float32
+    assert counts_of(config, dataset).tolist() == [[24], [24], [24]]
+
+
+def test_normalise_reaches_the_samples() -> None:
+    config = Options(dataset="digits", partition="iid", clients=5, normalise="none")
+    train, _ = samples_of(Division.of(config), 0, 0.0, "cpu")
+    x, _ = train.batch(slice(None))
+    assert x.min() == 0
+    assert x.max() <= 1
+    assert dataset_of(config).mean == (0.0,)
+
+
+def test_counts_one_by_one_are_the_counts_of_all() -> None:
+    for partition in ("dirichlet:0.3", "drawn:20:0.3"):
+        config = Options(dataset="digits", partition=partition, clients=12)
+        dataset = dataset_of(config)
+        lazy, whole = ClientCounts(config, dataset), counts_of(config, dataset)
+        assert np.array_equal(np.stack(list(lazy)), whole)
+        assert np.array_equal(np.stack(lazy[3:5]), whole[3:5])
+        assert np.array_equal(sizes_of(Division.of(config)), whole.sum(1))
+    million = Options(dataset="digits", partition="drawn:20:0.3", clients=1_000_000)
+    assert np.array_equal(ClientCounts(million, dataset)[11], whole[11])
+    assert sizes_of(Division.of(million)).sum() == 20_000_000
+    assert parts_of(Division.of(million)) is parts_of(dataclasses.replace(Division.of(million)))

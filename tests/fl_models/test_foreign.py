@@ -1,16 +1,31 @@
-"""wrap(): other people's modules keep their names and weights and gain a body, a head and features."""
+"""wrap(): other people's modules keep their names and weights, gain a body, a head and features, and train as in plain PyTorch."""
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from fl_config.seeds import seeded
+from fl_data import Samples
 from fl_models import build, wrap
-from fl_models.flat import FlatModel
+from fl_models.flat import FlatModel, buffers, load_buffers, shapes, state_to_vector, vector_to_state
+from tests.fl_models.architectures.foreign_modules import (
+    RNG,
+    Convolutional,
+    Dropping,
+    Quickstart,
+    Recurrent,
+    resnet18,
+    samples,
+    step,
+)
 
 torch.set_num_threads(1)
 
@@ -128,3 +143,116 @@ def test_modules_that_cannot_be_wrapped_are_sentences() -> None:
         wrap(Unused()).outputs(torch.randn(1, 4))
     with pytest.raises(ValueError, match="returned tuple"):
         wrap(Pair(4, 3))(torch.randn(1, 4))
+
+
+@pytest.mark.parametrize(
+    ("make", "tolerance"),
+    [(Quickstart, 1e-6), (Convolutional, 1e-6), (Recurrent, 1e-6), (Dropping, 1e-6), (resnet18, 1e-5)],
+)
+def test_a_step_is_that_of_plain_pytorch(make: Callable[[], nn.Module], tolerance: float) -> None:
+    theirs = make()
+    plain = copy.deepcopy(theirs)
+    x, y = samples().batch(slice(0, 12))
+    assert y is not None and not x.is_contiguous()
+    flat = FlatModel(wrap(theirs, x[:2]))
+    before = flat.vector()
+    with seeded(1, "draws"):
+        step(plain, x, y, 0.05)
+    with seeded(1, "draws"):
+        flat.zero_grad()
+        F.cross_entropy(flat.model.outputs(x).logits, y).backward()
+        flat.theta.add_(flat.grad, alpha=-0.05)
+    expected = {name: value.numpy() for name, value in plain.state_dict().items()}
+    assert np.abs(state_to_vector(expected, flat.names) - before).max() > 1e-3
+    np.testing.assert_allclose(flat.vector(), state_to_vector(expected, flat.names), atol=tolerance)
+    for name, value in buffers(flat.model).items():
+        np.testing.assert_allclose(value, expected[name], rtol=1e-5, atol=1e-6)
+
+
+def test_weights_and_batches_are_contiguous_for_other_peoples_modules() -> None:
+    flat = FlatModel(wrap(Quickstart()))
+    assert flat.model.get_parameter("conv2.weight").is_contiguous()
+    x, _ = samples(2).batch(slice(0, 2))
+    seen: list[bool] = []
+    flat.model.get_submodule("conv1").register_forward_pre_hook(lambda _, given: seen.append(given[0].is_contiguous()))
+    flat.model(x)
+    assert seen == [True]
+
+
+def test_one_channel_is_contiguous_too() -> None:
+    class Grey(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = nn.Conv2d(1, 6, 3)
+            self.fc = nn.Linear(6 * 36, 10)
+
+        def forward(self, x: Tensor) -> Tensor:
+            out: Tensor = self.fc(self.conv(x).view(len(x), 6 * 36))
+            return out
+
+    about = SimpleNamespace(kind="image", mean=(0.5,), std=(0.25,), flips=False)
+    data = Samples(RNG.integers(0, 256, size=(4, 1, 8, 8)).astype(np.uint8), np.arange(4), about)
+    x, _ = data.batch(torch.arange(4))
+    assert x.is_contiguous() and x.stride() != torch.empty(x.shape).stride()
+    module = Grey()
+    assert torch.equal(wrap(module, x)(x), module(torch.clone(x, memory_format=torch.contiguous_format)))
+
+
+def test_a_headless_module_is_wrapped_without_an_example_too() -> None:
+    model = wrap(Convolutional())
+    assert not model.has_head and model.head_names() == [] and model.default_trunk_end == ("last",)
+    twin = copy.deepcopy(model)
+    assert not twin.has_head and twin.channels_last is False
+
+
+class Tied(nn.Module):
+    """An autoencoder's trick and a layer that is used under two names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(4, 4)
+        self.second = nn.Linear(4, 4)
+        self.second.weight = self.first.weight
+        self.norm = nn.BatchNorm1d(4)
+        self.again = self.norm
+        self.head = nn.Linear(4, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.head(self.again(self.second(self.norm(self.first(x)).relu())))
+        return out
+
+
+def test_tied_weights_travel_once_and_stay_tied() -> None:
+    theirs = Tied()
+    plain = copy.deepcopy(theirs)
+    model = wrap(theirs)
+    flat = FlatModel(model)
+    tied = {"second.weight", *(name for name in theirs.state_dict() if name.startswith("again."))}
+    assert theirs.state_dict().keys() - model.state_dict().keys() == tied
+    assert {*flat.names, *buffers(model)} == set(model.state_dict())
+    x, y = torch.randn(6, 4), torch.arange(6) % 3
+    step(plain, x, y, 0.1)
+    flat.zero_grad()
+    F.cross_entropy(model(x), y).backward()
+    flat.theta.add_(flat.grad, alpha=-0.1)
+    torch.testing.assert_close(theirs.state_dict(), plain.state_dict())
+    other = FlatModel(wrap(Tied()))
+    other.load(flat.vector())
+    load_buffers(other.model, buffers(model))
+    torch.testing.assert_close(dict(other.model.state_dict()), dict(model.state_dict()), rtol=0, atol=0)
+    assert other.model.get_submodule("second").weight is other.model.get_submodule("first").weight
+    fresh = wrap(Tied())
+    fresh.load_state_dict(model.state_dict())
+    torch.testing.assert_close(dict(fresh.state_dict()), dict(model.state_dict()), rtol=0, atol=0)
+
+
+def test_a_torchvision_model_goes_over_the_wire_and_back() -> None:
+    model, other = wrap(resnet18()), FlatModel(wrap(resnet18()))
+    flat = FlatModel(model)
+    model(samples(4).batch(slice(0, 4))[0])
+    arrays = {**vector_to_state(flat.vector(), shapes(model)), **buffers(model)}
+    assert arrays.keys() == model.state_dict().keys() and len(buffers(model)) == 60
+    other.load(state_to_vector(arrays, other.names))
+    load_buffers(other.model, {name: value for name, value in arrays.items() if name not in other.names})
+    x = samples(3).batch(slice(0, 3))[0]
+    assert torch.equal(model.eval()(x), other.model.eval()(x))

@@ -7,7 +7,6 @@ import inspect
 import pickle
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -163,22 +162,3 @@ def test_a_text_knows_that_it_is_being_loaded() -> None:
     module = from_text("probe.py", "from fl_models.loading import being_loaded\nseen = being_loaded()\n")
     assert module.seen == "probe.py" and being_loaded() == ""
     del sys.modules[module.__name__]
-
-
-def test_torchvision_is_there_for_users_directly_and_behind_another_module(folder: Path) -> None:
-    (folder / "wrapper.py").write_text("import torchvision\nresnet = torchvision.models.resnet18\n")
-    (folder / "direct.py").write_text("import torchvision\nresnet = torchvision.models.resnet18\n")
-    (folder / "behind.py").write_text("from wrapper import resnet\n")
-    root = Path(__file__).resolve().parents[2]
-    for spec in ("direct.py:resnet", "behind.py:resnet", "torchvision.models:resnet18"):
-        code = f"""
-            import sys
-            sys.path[:0] = [{str(root)!r}, {str(folder)!r}]
-            from fl_models import build
-            model = build({spec!r}, (3, 32, 32), 7, seed=1)
-            print(model.head_names(), model.get_parameter("fc.weight").shape[0])
-        """
-        done = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, cwd=folder, check=False
-        )
-        assert done.stdout.strip() == "['fc.weight', 'fc.bias'] 7", done.stderr[-2000:]

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 
 from fl_models import MODELS, build
 from fl_models.flat import FlatModel
-from tests.fl_models.every_model import IDS, SMALL, batch, count, fc
+from tests.fl_models.architectures.every_model import IDS, SMALL, batch, count, fc
 
 
 def test_projection_is_two_layers_before_the_head() -> None:

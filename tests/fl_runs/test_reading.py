@@ -8,7 +8,7 @@ import re
 import pytest
 
 from fl_runs.reading import RunFolderError, changes_numbers, group_runs, is_number, read_run, read_runs
-from tests.made_runs import MakeRun
+from tests.runs.made_runs import MakeRun
 
 
 def test_a_finished_run_is_read_whole(make_run: MakeRun) -> None:

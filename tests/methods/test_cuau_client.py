@@ -9,7 +9,7 @@ import pytest
 from flwr.app import ArrayRecord, Message
 from flwr.supercore.task_identity import TaskIdentity
 
-from clients.loading import arrays_of, load_arrays
+from clients.model_arrays import arrays_of, load_arrays
 from fl_config.errors import ConfigError
 from fl_protocol.arrays import to_record
 from fl_protocol.codec import CONFIG, ORDER, pack

@@ -9,7 +9,7 @@ import pytest
 
 from fedloom.cli.main import main
 from tests.fedloom.cli.command_line import fails
-from tests.made_runs import MakeRun
+from tests.runs.made_runs import MakeRun
 
 
 def test_the_page_is_in_the_run_folder_or_here_for_several(

@@ -1,4 +1,4 @@
-"""`file:FILE.json` with named clients; the unnamed form has its tests beside the other old partitions."""
+"""`file:FILE.json`, with and without names of clients."""
 
 from __future__ import annotations
 
@@ -39,5 +39,32 @@ def test_clients_have_the_names_of_the_file_in_order(tmp_path: Path) -> None:
 def test_wrong_files_are_sentences(tmp_path: Path, content: object, sentence: str) -> None:
     file = tmp_path / "parts.json"
     file.write_text(json.dumps(content))
+    with pytest.raises(ConfigError, match=sentence):
+        partition(f"file:{file}", np.zeros(6), 2, 1, 0)
+
+
+def test_a_partition_file(tmp_path: Path) -> None:
+    file = tmp_path / "parts.json"
+    file.write_text(json.dumps([[5, 1, 3], [0, 2]]))
+    parts = partition(f"file:{file}", np.zeros(6), 2, 1, 0)
+    assert [part.tolist() for part in parts] == [[1, 3, 5], [0, 2]]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("[[0, 1], [1, 2]]", "sample 1 to 2 places"),
+        ("[[0, 1], [2, 6]]", "0..5"),
+        ("[[0, 1], [-1, 3]]", "0..5"),
+        ("[[0, 1]]", "1 clients"),
+        ("[[0, 1], [2]]", "client 1 1 samples"),
+        ("[[0, 1], [2.0, 3.0]]", "whole numbers"),
+        ('{"a": 1}', "whole numbers"),
+        ("[[0, 1], ", "JSON"),
+    ],
+)
+def test_a_wrong_partition_file(tmp_path: Path, content: str, sentence: str) -> None:
+    file = tmp_path / "parts.json"
+    file.write_text(content)
     with pytest.raises(ConfigError, match=sentence):
         partition(f"file:{file}", np.zeros(6), 2, 1, 0)

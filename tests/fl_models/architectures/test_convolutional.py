@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from fl_models import build
-from tests.fl_models.every_model import batch
+from tests.fl_models.architectures.every_model import batch
 
 
 def test_pooling_before_relu_changes_neither_outputs_nor_gradients() -> None:

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from fl_models import build
-from tests.fl_models.every_model import batch, count, fc
+from tests.fl_models.architectures.every_model import batch, count, fc
 
 
 def test_textcnn_parameter_count() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fl_runs.reading import RunRecord
 from simulation.report.facts import dropped_clients, key_figures
-from tests.made_runs import record
+from tests.runs.made_runs import record
 
 
 def test_key_figures_leave_out_what_no_run_has() -> None:

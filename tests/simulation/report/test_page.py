@@ -12,7 +12,7 @@ import pytest
 
 from fl_runs.reading import read_run, read_runs
 from simulation.report.page import embed, render, write_report
-from tests.made_runs import MakeRun
+from tests.runs.made_runs import MakeRun
 
 
 def test_a_run_that_has_not_begun_is_readable_and_reported(make_run: MakeRun, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from fl_runs.reading import read_run
 from simulation.report.sections import SECTIONS
-from tests.made_runs import MakeRun
+from tests.runs.made_runs import MakeRun
 
 
 def test_a_run_with_nothing_but_training_has_only_those_sections(make_run: MakeRun) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from simulation.report.table import HEADINGS, comparison_table, duration
-from tests.made_runs import record
+from tests.runs.made_runs import record
 
 
 def test_comparison_table_has_mean_and_sample_deviation_of_the_runs() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from fl_runs.reading import RunRecord, read_run
 from simulation.report.pictures.costs import seconds_figure, traffic_figure
-from tests.made_runs import MakeRun
+from tests.runs.made_runs import MakeRun
 
 
 def test_traffic_adds_up(make_run: MakeRun) -> None:

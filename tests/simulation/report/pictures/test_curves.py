@@ -9,7 +9,7 @@ from fl_runs.reading import read_run, read_runs
 from simulation.report.pictures.costs import traffic_figure
 from simulation.report.pictures.curves import accuracy_figure, extra_figures, loss_figure
 from simulation.report.pictures.drawing import PALETTE
-from tests.made_runs import MakeRun, record
+from tests.runs.made_runs import MakeRun, record
 
 
 def test_seeds_become_mean_and_band() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from clients.loading import arrays_of, load_arrays, trainable_mask
+from clients.model_arrays import arrays_of, load_arrays, trainable_mask
 from fl_config.errors import ConfigError
 from fl_models import build
 from fl_models.flat import FlatModel

@@ -1,4 +1,4 @@
-"""The pool under faults: workers that are killed, clients that kill them or never end, and what is left afterwards."""
+"""Crews under faults: workers that are killed, clients that kill them or never end, and what is left in the pool afterwards."""
 
 from __future__ import annotations
 

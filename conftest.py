@@ -8,7 +8,7 @@ import pytest
 import torch
 from hypothesis import settings
 
-from tests.made_runs import MakeRun, write_run
+from tests.runs.made_runs import MakeRun, write_run
 
 settings.register_profile("fedloom", deadline=None, derandomize=True)
 settings.load_profile("fedloom")

@@ -1,4 +1,4 @@
-"""`--normalise none`, and what a run may want of which data."""
+"""Ways in: what a run may want of which data, and one of one's own."""
 
 from __future__ import annotations
 
@@ -6,23 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
-from fl_data import DataError, Samples, check_dataset_spec, load
+from fl_data import DataError, check_dataset_spec, load
 from fl_data.dataset import Dataset
 from fl_data.formats import ways
 from fl_data.formats.ways import Wanted, way
-
-
-def test_none_is_pixels_over_255() -> None:
-    plain, normal = load("digits", normalise="none"), load("digits")
-    assert (plain.mean, plain.std) == ((0.0,), (1.0,))
-    assert normal.mean != plain.mean
-    assert np.array_equal(plain.x_train, normal.x_train)
-    batch, _ = Samples(plain.x_train, plain.y_train, plain).batch(torch.arange(20))
-    torch.testing.assert_close(batch, torch.from_numpy(plain.x_train[:20] / np.float32(255)))
-    assert load("digits", normalise="none") is plain
-    assert load("digits") is normal
 
 
 @pytest.mark.parametrize(

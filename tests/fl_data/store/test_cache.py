@@ -11,32 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 
-from fl_data import DataError, available, check_dataset_spec, fetch, load, store
-from fl_data.catalog import CATALOG, Entry, Expected, Source
+from fl_data import DataError, available, fetch, load, store
+from fl_data.catalog import CATALOG, Entry, Source
 from fl_data.dataset import Decoded
-from tests.fl_data.formats.written import save
-
-
-def decoded(seed: int = 0) -> Decoded:
-    random = np.random.default_rng(seed)
-    x = random.integers(0, 256, (6, 1, 2, 2), dtype=np.uint8)
-    return Decoded(x[:4], np.array([0, 1, 0, 1]), x[4:], np.array([0, 1]), ("no", "yes"))
-
-
-@pytest.fixture
-def toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Entry:
-    """A dataset `toy` that comes from a folder `toy-raw`."""
-    sha = store.fingerprint(decoded().arrays())
-    source = Source("files", "", ("toy-raw",), lambda folder: decoded(int((folder / "seed").read_text())))
-    entry = Entry("toy", "image", (1, 2, 2), 2, Expected(4, 2, sha, balanced=True), (source,))
-    monkeypatch.setitem(CATALOG, "toy", entry)
-    monkeypatch.setattr(store, "_opened", type(store._opened)())
-    monkeypatch.delenv("FEDLOOM_RAW", raising=False)
-    (tmp_path / "raw" / "toy-raw").mkdir(parents=True)
-    (tmp_path / "raw" / "toy-raw" / "seed").write_text("0")
-    return entry
+from tests.fl_data.store.toy_data import decoded
 
 
 def test_fetched_once_then_memory_mapped(toy: Entry, tmp_path: Path) -> None:
@@ -53,30 +32,6 @@ def test_fetched_once_then_memory_mapped(toy: Entry, tmp_path: Path) -> None:
     assert row["present"]
     assert row["size"] == "4 + 2, 1x2x2"
     assert sorted(item.name for item in (tmp_path / "arrays").iterdir()) == ["toy", "toy.lock"]
-
-
-def test_another_checksum_is_refused(toy: Entry, tmp_path: Path) -> None:
-    (tmp_path / "raw" / "toy-raw" / "seed").write_text("1")
-    with pytest.raises(DataError, match="its checksum is"):
-        fetch("toy", tmp_path)
-    assert not (tmp_path / "arrays" / "toy").exists()
-
-
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ({"expected": Expected(5, 2)}, "4 train samples where toy has 5"),
-        ({"expected": Expected(4, 2), "shape": (1, 3, 2)}, r"shape \(1, 2, 2\)"),
-        ({"expected": Expected(4, 2), "classes": 1}, "do not fit 1 classes"),
-        ({"expected": Expected(4, 2), "classes": 3}, "0 to 2 samples"),
-    ],
-)
-def test_what_verification_refuses(
-    toy: Entry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, object], sentence: str
-) -> None:
-    monkeypatch.setitem(CATALOG, "toy", replace(toy, **change))  # type: ignore[arg-type]
-    with pytest.raises(DataError, match=sentence):
-        fetch("toy", tmp_path)
 
 
 def test_the_next_source_is_tried_and_all_are_listed(
@@ -152,44 +107,6 @@ def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     monkeypatch.setenv("FEDLOOM_DATA", str(tmp_path / "given"))
     assert store.cache_folder() == tmp_path / "given"
     assert store.cache_folder(tmp_path) == tmp_path
-
-
-@pytest.mark.parametrize(
-    ("spec", "sentence"),
-    [
-        ("fashionmnist", "did you mean 'fashion-mnist'"),
-        ("CIFAR10", "did you mean 'cifar10'"),
-        ("qqqqqq", "known are fashion-mnist"),
-        ("npz:", "no file that exists"),
-        ("npz:/nowhere.npz", "no file that exists"),
-        ("folder:/nowhere", "no folder that exists"),
-        ("zip:/nowhere", "There is no dataset"),
-    ],
-)
-def test_wrong_dataset_specs(spec: str, sentence: str) -> None:
-    with pytest.raises(DataError, match=sentence):
-        check_dataset_spec(spec)
-
-
-def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
-    spec = save(tmp_path / "a.npz")
-    first = load(spec)
-    assert load(spec) is first
-    save(tmp_path / "a.npz", x_train=np.full((4, 3), 5.0), extra=[1])
-    assert load(spec).x_train[0, 0] == 5.0
-
-
-def test_a_folder_of_images(tmp_path: Path) -> None:
-    for name in ("cat", "dog"):
-        (tmp_path / name).mkdir()
-        for number in range(5):
-            Image.new("RGB", (4, 4), (255, 0, 51)).save(tmp_path / name / f"{number}.png")
-    data = load(f"folder:{tmp_path}")
-    assert (data.kind, data.shape, len(data.y_train), len(data.y_test)) == ("image", (3, 4, 4), 8, 2)
-    assert data.mean == pytest.approx((1.0, 0.0, 0.2))
-    assert load(f"folder:{tmp_path}") is data
-    Image.new("RGB", (4, 4)).save(tmp_path / "cat" / "9.png")
-    assert len(load(f"folder:{tmp_path}").y_train) == 9
 
 
 def test_femnist_writers_become_a_partition_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, toy: Entry) -> None:

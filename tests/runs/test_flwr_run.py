@@ -14,7 +14,7 @@ import pytest
 
 from simulation import run
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 CONFIG = {"dataset": "digits", "model": "mlp:16", "clients": 4, "rounds": 2, "strategy": "feddyn+disco", "lr": 0.1}
 
 
