@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self, TextIO
 
@@ -18,11 +17,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from fl_runs.reading import headline_key, never_right
+from fl_runs.reading import headline_key, never_right, warning
 from fl_strategies.round.records import Observer, Record
-
-
-MOST_CLASSES = 10  # named one by one in a warning
 
 
 def headline(record: Record) -> str:
@@ -38,15 +34,6 @@ def headline(record: Record) -> str:
     if record.get("dropped"):
         words.append(f"{len(record['dropped'])} left out")
     return ", ".join(words)
-
-
-def warning(classes: Sequence[object]) -> str:
-    """A sentence about classes that are never predicted right."""
-    if len(classes) == 1:
-        return f"class {classes[0]} is never predicted right"
-    named = ", ".join(map(str, classes[:MOST_CLASSES]))
-    more = len(classes) - MOST_CLASSES
-    return f"{len(classes)} classes are never predicted right: {named}{f' and {more} more' if more > 0 else ''}"
 
 
 class LastWords:

@@ -14,10 +14,10 @@ from typing import Any
 from fl_config.options import changes_numbers
 from fl_config.toml import flatten
 
-
 # Headlines of which less is better, for runs that have not yet written their summary; a test holds it to fl_tasks.METRICS,
 # which would load torch.
 LESS_IS_BETTER = frozenset({"loss", "rmse", "mae", "nll", "brier", "ece"})
+MOST_CLASSES = 10  # named one by one in a warning
 
 
 class RunFolderError(ValueError):
@@ -118,6 +118,15 @@ def headline_key(record: Mapping[str, Any]) -> str | None:
 def never_right(accuracies: object) -> list[int]:
     """The classes of which not one example is predicted right; a class without examples is not among them."""
     return [c for c, value in enumerate(accuracies) if value == 0] if isinstance(accuracies, list) else []
+
+
+def warning(classes: Sequence[object]) -> str:
+    """A sentence about classes that are never predicted right."""
+    if len(classes) == 1:
+        return f"class {classes[0]} is never predicted right"
+    named = ", ".join(map(str, classes[:MOST_CLASSES]))
+    more = len(classes) - MOST_CLASSES
+    return f"{len(classes)} classes are never predicted right: {named}{f' and {more} more' if more > 0 else ''}"
 
 
 def read_run(folder: Path) -> RunRecord:
