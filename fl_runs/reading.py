@@ -7,16 +7,37 @@ import math
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from fl_config.options import changes_numbers
 from fl_config.toml import flatten
 
+# Headlines of which less is better, for runs that have not yet written their summary; a test holds it to fl_tasks.METRICS,
+# which would load torch.
+LESS_IS_BETTER = frozenset({"loss", "rmse", "mae", "nll", "brier", "ece"})
+MOST_CLASSES = 10  # named one by one in a warning
+
 
 class RunFolderError(ValueError):
     """A run folder that cannot be read; the message is a sentence for the user."""
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The metric by which the rounds of a run, and runs with each other, are compared."""
+
+    name: str = "accuracy"
+    better: str = "more"
+
+    @property
+    def key(self) -> str:
+        """The name in records: macro_f1 for macro-f1."""
+        return self.name.replace("-", "_")
+
+    def best_of(self, values: Sequence[float]) -> float:
+        return min(values) if self.better == "less" else max(values)
 
 
 @dataclass
@@ -29,6 +50,8 @@ class RunRecord:
     summary: dict[str, Any]
     partition: dict[str, Any] | None
     name: str
+    tables: dict[str, Any] = field(default_factory=dict)  # of the final model: confusion, calibration
+    model: dict[str, Any] = field(default_factory=dict)  # what the model is: name, parameters, layers
 
     @property
     def strategy(self) -> str:
@@ -42,6 +65,23 @@ class RunRecord:
     @property
     def finished(self) -> bool:
         return bool(self.summary.get("finished", False))
+
+    @property
+    def says_headline(self) -> bool:
+        """Whether the run is of a version that has headlines; before, it was always the accuracy."""
+        return "headline" in self.summary or "headline" in self.config
+
+    @property
+    def headline(self) -> Headline:
+        told = self.summary.get("headline")
+        if isinstance(told, dict):
+            return Headline(str(told.get("name")), str(told.get("better")))
+        if not self.says_headline:
+            return Headline()
+        name = str(self.config["headline"])
+        if name in ("", "auto"):
+            name = next((key for line in self.metrics if (key := headline_key(line))), "accuracy").replace("_", "-")
+        return Headline(name, "less" if name in LESS_IS_BETTER else "more")
 
     def series(self, key: str) -> dict[int, float]:
         """Round to value, for the rounds in which `key` is a finite number."""
@@ -66,6 +106,29 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
+def headline_key(record: Mapping[str, Any]) -> str | None:
+    """The key of the headline in a round's record, where the run's evaluations put it first; None in a round without one."""
+    for prefix in ("global/", "personal/"):
+        for key, value in record.items():
+            if key.startswith(prefix) and (value is None or isinstance(value, int | float)):
+                return key.removeprefix(prefix)
+    return None
+
+
+def never_right(accuracies: object) -> list[int]:
+    """The classes of which not one example is predicted right; a class without examples is not among them."""
+    return [c for c, value in enumerate(accuracies) if value == 0] if isinstance(accuracies, list) else []
+
+
+def warning(classes: Sequence[object]) -> str:
+    """A sentence about classes that are never predicted right."""
+    if len(classes) == 1:
+        return f"class {classes[0]} is never predicted right"
+    named = ", ".join(map(str, classes[:MOST_CLASSES]))
+    more = len(classes) - MOST_CLASSES
+    return f"{len(classes)} classes are never predicted right: {named}{f' and {more} more' if more > 0 else ''}"
+
+
 def read_run(folder: Path) -> RunRecord:
     """Read one run folder; a run without a summary is unfinished, and a half-written last line is left out."""
     folder = Path(folder)
@@ -81,7 +144,10 @@ def read_run(folder: Path) -> RunRecord:
     partition = _read_json(folder / "partition.json")
     if partition is not None:
         _check_partition(partition, folder / "partition.json")
-    run = RunRecord(folder, config, _read_metrics(folder / "metrics.jsonl"), summary, partition, name="")
+    tables = _read_json(folder / "tables.json") or {}
+    _check_tables(tables, folder / "tables.json")
+    metrics, model = _read_metrics(folder / "metrics.jsonl"), _read_json(folder / "model.json") or {}
+    run = RunRecord(folder, config, metrics, summary, partition, name="", tables=tables, model=model)
     run.name = run.strategy
     return run
 
@@ -177,3 +243,17 @@ def _check_partition(partition: Mapping[str, Any], path: Path) -> None:
     target = partition.get("target_counts")
     if target is not None and (not isinstance(target, list) or len(target) != classes):
         raise RunFolderError(f"{path}: target_counts must be {classes} numbers, one per class.")
+
+
+def _check_tables(tables: Mapping[str, Any], path: Path) -> None:
+    confusion = tables.get("confusion", [])
+    if not isinstance(confusion, list) or any(
+        not isinstance(row, list) or len(row) != len(confusion) or not all(map(is_number, row)) for row in confusion
+    ):
+        raise RunFolderError(f"{path}: confusion must be a square of numbers, with one row and one column per class.")
+    bins = tables.get("calibration", [])
+    if not isinstance(bins, list) or any(
+        not isinstance(one, dict) or not all(is_number(one.get(key)) for key in ("above", "to", "count"))
+        for one in bins
+    ):
+        raise RunFolderError(f"{path}: calibration must be a list of bins, each with the numbers above, to and count.")

@@ -1,4 +1,4 @@
-"""`fedloom strategies`: every base and plug-in with its paper, its parameters and their defaults."""
+"""`fedloom strategies`: every base and plug-in with its paper, its parameters and their defaults; one's own with --plugin."""
 
 from __future__ import annotations
 
@@ -18,15 +18,32 @@ def register(command: AddCommand) -> None:
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these, or an expression such as feddyn+disco")
     parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument(
+        "--plugin",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="list the parts of my_parts.py or of an installed module too; may be repeated",
+    )
 
 
 def command_strategies(args: argparse.Namespace) -> int:
+    if args.plugin:
+        read_plugins(args.plugin)
     listing = strategy_listing(args.names)
     if args.json:
         print(json.dumps(listing, indent=2))
     else:
         print_listing(listing)
     return 0
+
+
+def read_plugins(places: Sequence[str]) -> None:
+    """Execute the user's files, so that their parts declare themselves."""
+    from fl_config.options import Options
+    from fl_protocol.code import code_on_disk
+
+    code_on_disk(Options(plugin=",".join(places))).read()
 
 
 def strategy_listing(names: Sequence[str]) -> dict[str, list[Entry]]:
@@ -88,5 +105,5 @@ def print_listing(listing: Mapping[str, Sequence[Entry]]) -> None:
             paper = f"  [{entry['paper']}]" if entry["paper"] else ""
             console.print(f"  {entry['name']:<12} {entry['what']}{paper}", markup=False, highlight=False)
             for one in entry["parameters"]:
-                line = f"      {one['key']} = {one['default']}   {one['help']}"
+                line = f"      {one['key']} = {one['default']}   {one['help'] or ''}".rstrip()
                 console.print(line, markup=False, highlight=False, style="dim")

@@ -76,9 +76,10 @@ def print_comparison(folders: Sequence[Path]) -> None:
     from rich.table import Table
 
     from fl_runs.reading import read_runs
-    from simulation.report.table import HEADINGS, comparison_table
+    from simulation.report.table import comparison_table, headings_of
 
-    table = Table(*HEADINGS, box=None, pad_edge=False)
-    for row in comparison_table(read_runs(folders)):
+    runs = read_runs(folders)
+    table = Table(*headings_of(runs), box=None, pad_edge=False)
+    for row in comparison_table(runs):
         table.add_row(*row.cells())
     Console().print(table)

@@ -1,11 +1,14 @@
-"""What the page says in words and numbers: title, key figures, dropped replies, differing settings, versions."""
+"""What the page says in words and numbers: title, key figures, warnings, dropped replies, differing settings, versions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from fl_runs.reading import RunGroup, RunRecord
-from simulation.report.table import comparison_table, duration, percent, total_megabytes, total_seconds
+from fl_config.options import changes_numbers
+from fl_runs.reading import Headline, RunGroup, RunRecord, never_right, warning
+from simulation.report.headline import figure_text, shared_headline
+from simulation.report.pictures.classes import class_label
+from simulation.report.table import comparison_table, duration, total_megabytes, total_seconds
 
 
 def title_of(groups: Sequence[RunGroup]) -> str:
@@ -23,30 +26,63 @@ def subtitle_of(runs: Sequence[RunRecord]) -> str:
         ("seed", "seed {}"),
     ):
         values = {str(run.config[key]) for run in runs if key in run.config}
+        if key == "model" and any(run.model for run in runs):
+            values = {model_of(run) for run in runs}
         if len(values) == 1:
             parts.append(text.format(values.pop()))
     return " · ".join(parts)
 
 
+def model_of(run: RunRecord) -> str:
+    """The model as the run resolved it, with its number of parameters; nothing of a run that does not say it."""
+    if not run.model:
+        return ""
+    size = run.model.get("parameters")
+    return f"{run.model.get('name')} ({size:,} parameters)" if isinstance(size, int) else str(run.model.get("name"))
+
+
+def warnings_of(runs: Sequence[RunRecord]) -> list[str]:
+    """One sentence per run in which classes are never predicted right at the last evaluation."""
+    sentences = []
+    for run in runs:
+        if classes := classes_at_zero(run):
+            text = warning([class_label(run, one) for one in classes])
+            sentences.append(f"{run.name}: {text}." if len(runs) > 1 else f"{text[0].upper()}{text[1:]}.")
+    return sentences
+
+
+def classes_at_zero(run: RunRecord) -> list[int]:
+    """By the last evaluation after training; where accuracies per class are not recorded, by the confusion matrix."""
+    for line in reversed(run.metrics):
+        if isinstance(line.get("global/class_accuracy"), list):
+            return never_right(line["global/class_accuracy"]) if line["round"] else []
+    rows = run.tables.get("confusion", [])
+    return never_right([row[c] / sum(row) if sum(row) else None for c, row in enumerate(rows)])
+
+
 def key_figures(runs: Sequence[RunRecord]) -> list[tuple[str, str, str]]:
     """The numbers in the header that the runs have: what it is, the number, and a remark."""
-    rows = comparison_table(runs)
+    rows, headline = comparison_table(runs), shared_headline(runs)
+    highest = "Lowest" if headline.better == "less" else "Highest"
     single = len(rows) == 1
     shown: list[tuple[str, str, str]] = []
     for what in ("final", "best"):
         known = [(value, row.strategy) for row in rows if (value := getattr(row, what))]
         if known:
-            value, strategy = max(known, key=lambda pair: pair[0][0])
-            remark = _evaluated_at(runs[0], what) if len(runs) == 1 else "mean over seeds" if single else strategy
-            heading = f"{what.capitalize()} accuracy" if single else f"Highest {what} accuracy"
-            shown.append((heading, percent(value), remark))
+            best = headline.best_of([value[0] for value, _ in known])
+            value, strategy = next(pair for pair in known if pair[0][0] == best)
+            remark = (
+                _evaluated_at(runs[0], what, headline) if len(runs) == 1 else "mean over seeds" if single else strategy
+            )
+            heading = f"{what.capitalize()} {headline.name}" if single else f"{highest} {what} {headline.name}"
+            shown.append((heading, figure_text(value, headline.key), remark))
     if len(runs) > 1:
         shown.append(("Runs", str(len(runs)), f"{len(rows)} configuration{'s' * (len(rows) > 1)}"))
     fewest, most = min(row.rounds[0] for row in rows), max(row.rounds[1] for row in rows)
     shown.append(("Rounds", str(most) if fewest == most else f"{fewest}–{most}", _unfinished(runs)))
     if clients := sorted({count for run in runs if (count := _clients(run))}):
         sampled = {len(line["cohort"]) for run in runs for line in run.metrics if line.get("cohort")}
-        text = "–".join(map(str, sorted({min(sampled), max(sampled)}))) + " a round" if sampled else ""
+        text = "–".join(map(str, sorted({min(sampled), max(sampled)}))) + " per round" if sampled else ""
         shown.append(("Clients", "–".join(map(str, sorted({clients[0], clients[-1]}))), text))
     totals: tuple[tuple[str, Callable[[RunRecord], float | None], Callable[[float], str]], ...] = (
         ("Time", total_seconds, duration),
@@ -73,7 +109,7 @@ def dropped_clients(runs: Sequence[RunRecord]) -> list[tuple[str, str, str, str]
 def differing_settings(groups: Sequence[RunGroup]) -> list[tuple[str, list[str]]]:
     """The options in which the compared configurations differ, with the value that each has."""
     settings = [group.runs[0].settings() for group in groups]
-    keys = dict.fromkeys(key for one in settings for key in one if key not in {"out", "seed", "resume"})
+    keys = dict.fromkeys(key for one in settings for key in one if key != "seed" and changes_numbers(key))
     rows = [(key, [one.get(key, "–") for one in settings]) for key in keys]
     return [(key, values) for key, values in rows if len(set(values)) > 1]
 
@@ -87,9 +123,10 @@ def versions_of(runs: Sequence[RunRecord]) -> dict[str, str]:
     return {name: ", ".join(versions) for name, versions in found.items()}
 
 
-def _evaluated_at(run: RunRecord, what: str) -> str:
-    series = run.series("global/accuracy")
-    return f"round {max(series) if what == 'final' else max(series, key=lambda number: series[number])}"
+def _evaluated_at(run: RunRecord, what: str, headline: Headline) -> str:
+    series = run.series(f"global/{headline.key}")
+    best = headline.best_of(list(series.values()))
+    return f"round {max(series) if what == 'final' else next(n for n, value in series.items() if value == best)}"
 
 
 def _unfinished(runs: Sequence[RunRecord]) -> str:

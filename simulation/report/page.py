@@ -18,11 +18,12 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from fl_config.files import write_atomically
-from fl_runs.reading import RunRecord, group_runs, read_runs
+from fl_runs.reading import Headline, RunRecord, group_runs, read_runs
 from simulation.report import facts
+from simulation.report.headline import shared_headline
 from simulation.report.pictures.drawing import colour_of
 from simulation.report.sections import SECTIONS
-from simulation.report.table import HEADINGS, comparison_table
+from simulation.report.table import comparison_table, headings_of
 
 HERE = Path(__file__).parent
 MOST_DROPPED = 200
@@ -51,7 +52,7 @@ def render(runs: Sequence[RunRecord], title: str | None = None) -> str:
     """The page as text; the same runs give the same page."""
     groups = group_runs(runs)
     panels = [(name, build(runs)) for name, build in SECTIONS]
-    shown = [(name, panel) for name, panel in panels if panel is not None]
+    shown = [(panel.title or name, panel) for name, panel in panels if panel is not None]
     slots = [
         [{"label": label, "figure": figure.to_plotly_json()} for label, figure in p.figures.items()] for _, p in shown
     ]
@@ -69,7 +70,10 @@ def render(runs: Sequence[RunRecord], title: str | None = None) -> str:
         sections=shown,
         key=[(group.label, colour_of(i), i) for i, group in enumerate(groups)],
         headline=facts.key_figures(runs),
-        headings=HEADINGS,
+        headings=headings_of(runs),
+        figures_named="Accuracies" if shared_headline(runs) == Headline() else "Figures",
+        warnings=facts.warnings_of(runs),
+        model_of=facts.model_of,
         rows=[row.cells() for row in comparison_table(runs)] if len(runs) > 1 else [],
         dropped=facts.dropped_clients(runs),
         most_dropped=MOST_DROPPED,

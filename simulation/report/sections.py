@@ -12,8 +12,9 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from fl_runs.reading import RunRecord, group_runs
-from simulation.report.pictures import classes, costs, curves, partition, personal, weights
+from fl_runs.reading import Headline, RunRecord, group_runs
+from simulation.report.headline import shared_headline, title_of
+from simulation.report.pictures import classes, clients, costs, curves, partition, personal, tables, weights
 from simulation.report.pictures.drawing import MOST_COLUMNS
 
 
@@ -25,21 +26,37 @@ class Panel:
     figures: dict[str, go.Figure] = field(default_factory=dict)
     wide: bool = True
     keyed: bool = False  # traces are configurations, so that the page's own key stands for the legend
+    title: str = ""  # where it is not the section's own
 
 
-def accuracy_panel(runs: Sequence[RunRecord]) -> Panel:
-    figure = curves.accuracy_figure(runs)
+def headline_panel(runs: Sequence[RunRecord]) -> Panel:
+    headline = shared_headline(runs)
+    title = title_of(headline)
+    figure = curves.headline_figure(runs)
     if figure is None:
-        return Panel("No round was evaluated on the server, so there is no accuracy to show.")
-    return Panel(
-        f"Share of the server's evaluation examples that the global model gets right.{_spread(runs)}",
-        {"": figure},
-        keyed=True,
+        return Panel(f"No round was evaluated on the server, so there is no {headline.name} to show.", title=title)
+    what = "Share of the server's evaluation examples that the global model gets right."
+    if headline != Headline():
+        what = (
+            f"The {headline.name} of the global model on the server's evaluation examples; {headline.better} is better."
+        )
+    return Panel(what + _spread(runs), {"": figure}, keyed=True, title=title)
+
+
+def further_panel(runs: Sequence[RunRecord]) -> Panel | None:
+    figures = curves.further_figures(runs)
+    caption = (
+        "The other metrics that were recorded: global/ is the global model on the server's evaluation examples, personal/ "
+        "the mean over the clients on their own held-out data (before: without fine-tuning; std and worst_decile: how "
+        "unequal the headline is)."
     )
+    if not any(key.startswith("personal/") for key in figures):
+        caption = "The other metrics of the global model that were recorded on the server's evaluation examples."
+    return Panel(caption, figures, keyed=True) if figures else None
 
 
 def loss_panel(runs: Sequence[RunRecord]) -> Panel | None:
-    figure = curves.loss_figure(runs)
+    figure = None if shared_headline(runs).name == "loss" else curves.loss_figure(runs)
     return figure and Panel(
         "Mean loss of the global model on the server's evaluation examples.", {"": figure}, False, True
     )
@@ -66,14 +83,50 @@ def class_history_panel(runs: Sequence[RunRecord]) -> Panel | None:
     )
 
 
-def personal_panel(runs: Sequence[RunRecord]) -> Panel | None:
-    figure = personal.personal_figure(runs)
-    return figure and Panel(
-        "How accurate the clients' own models are on their own held-out data: a line further right serves clients "
-        "better, a steeper one serves them more equally.",
-        {"": figure},
-        keyed=len(group_runs(runs)) > 1,
+def confusion_panel(runs: Sequence[RunRecord]) -> Panel | None:
+    figures = {run.name: figure for run in runs if (figure := tables.confusion_figure(run))}
+    caption = (
+        "What the final model takes the examples of each class for: rows are true classes, columns predicted ones, and the "
+        "shade is the share of the row."
     )
+    if any(len(run.tables.get("confusion", [])) > tables.MOST_CLASSES for run in runs):
+        caption += f" Of many classes, the {tables.MOST_CLASSES} with the lowest accuracy are shown."
+    return Panel(caption, figures, wide=False) if figures else None
+
+
+def calibration_panel(runs: Sequence[RunRecord]) -> Panel | None:
+    figures = {run.name: figure for run in runs if (figure := tables.calibration_figure(run))}
+    caption = (
+        "How often the final model is right when it is so sure of it: bars on the dotted line are well calibrated, bars "
+        "below it too sure. The calibration error (ECE) is their mean distance from it, by the share of the examples below."
+    )
+    return Panel(caption, figures, wide=False) if figures else None
+
+
+def client_panel(runs: Sequence[RunRecord]) -> Panel | None:
+    headline, figure = shared_headline(runs), clients.client_figure(runs)
+    several = " One dot per run." if len(runs) > 1 else ""
+    caption = (
+        f"The {headline.name} of each client on its own held-out data at the last evaluation, the worst first.{several}"
+    )
+    return figure and Panel(caption, {"": figure}, keyed=len(runs) > 1, title=f"{title_of(headline)} by client")
+
+
+def personal_panel(runs: Sequence[RunRecord]) -> Panel | None:
+    figure, headline = personal.personal_figure(runs), shared_headline(runs)
+    keyed = len(group_runs(runs)) > 1
+    if headline == Headline():
+        caption = (
+            "How accurate the clients' own models are on their own held-out data: a line further right serves clients "
+            "better, a steeper one serves them more equally."
+        )
+        return figure and Panel(caption, {"": figure}, keyed=keyed)
+    side = "left" if headline.better == "less" else "right"
+    caption = (
+        f"How the {headline.name} on their own held-out data is spread over the clients: a line further {side} serves "
+        "clients better, a steeper one serves them more equally."
+    )
+    return figure and Panel(caption, {"": figure}, keyed=keyed, title=f"{headline.name} over the clients")
 
 
 def cuau_panel(runs: Sequence[RunRecord]) -> Panel | None:
@@ -87,8 +140,12 @@ def cuau_panel(runs: Sequence[RunRecord]) -> Panel | None:
 
 def cluster_panel(runs: Sequence[RunRecord]) -> Panel | None:
     figures = {run.name: figure for run in runs if (figure := personal.cluster_figure(run))}
-    caption = "Accuracy of the clients' own models, cluster by cluster; cluster 1 has the least skewed labels."
-    return Panel(caption, figures, wide=False) if figures else None
+    headline = shared_headline(runs)
+    what, title = (
+        ("Accuracy", "") if headline == Headline() else (f"The {headline.name}", f"{headline.name} by cluster")
+    )
+    caption = f"{what} of the clients' own models, cluster by cluster; cluster 1 has the least skewed labels."
+    return Panel(caption, figures, wide=False, title=title) if figures else None
 
 
 def partition_panel(runs: Sequence[RunRecord]) -> Panel | None:
@@ -136,11 +193,15 @@ def extra_panel(runs: Sequence[RunRecord]) -> Panel | None:
 
 
 SECTIONS: tuple[tuple[str, Callable[[Sequence[RunRecord]], Panel | None]], ...] = (
-    ("Accuracy", accuracy_panel),
+    ("Accuracy", headline_panel),
+    ("Further metrics", further_panel),
     ("Evaluation loss", loss_panel),
     ("Training loss", train_loss_panel),
     ("Accuracy by class", class_panel),
     ("Classes over time", class_history_panel),
+    ("Confusion matrix", confusion_panel),
+    ("Calibration", calibration_panel),
+    ("Accuracy by client", client_panel),
     ("Personalised accuracy", personal_panel),
     ("Clusters", cuau_panel),
     ("Personalised accuracy by cluster", cluster_panel),
@@ -172,7 +233,8 @@ def _spread(runs: Sequence[RunRecord]) -> str:
     if not repeated:
         return ""
     text = " Lines are means over seeds, bands one sample standard deviation to either side."
-    uneven = [g.label for g in repeated if len({tuple(run.series("global/accuracy")) for run in g.runs}) > 1]
+    key = f"global/{shared_headline(runs).key}"
+    uneven = [g.label for g in repeated if len({tuple(run.series(key)) for run in g.runs}) > 1]
     return text + (
         f" Where seeds were evaluated in different rounds ({', '.join(uneven)}), only shared rounds are drawn."
         if uneven

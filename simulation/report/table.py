@@ -1,4 +1,4 @@
-"""The comparison of configurations as a table: accuracy over seeds, rounds, traffic and time."""
+"""The comparison of configurations as a table: the headline metric over seeds, rounds, traffic and time."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fl_runs.reading import RunGroup, RunRecord, group_runs, is_number
+from fl_runs.reading import Headline, RunGroup, RunRecord, group_runs, is_number
+from simulation.report.headline import Spread, figure_text, shared_headline
 
-HEADINGS = ("Strategy", "Seeds", "Final accuracy", "Best accuracy", "Rounds", "MB", "Time")
+
+def headings_of(runs: Sequence[RunRecord]) -> list[str]:
+    name = shared_headline(runs).name
+    return ["Strategy", "Seeds", f"Final {name}", f"Best {name}", "Rounds", "MB", "Time"]
 
 
 @dataclass
@@ -18,22 +22,23 @@ class ComparisonRow:
 
     strategy: str
     seeds: list[int | None]
-    final: tuple[float, float | None] | None
-    best: tuple[float, float | None] | None
+    headline: Headline
+    final: Spread | None
+    best: Spread | None
     rounds: tuple[int, int]
     megabytes: float | None
     seconds: float | None
     finished: bool
 
     def cells(self) -> list[str]:
-        """The row as text, in the order of HEADINGS."""
+        """The row as text, in the order of `headings_of`."""
         fewest, most = self.rounds
         rounds = f"{most}" if fewest == most else f"{fewest} to {most}"
         return [
             self.strategy,
             ", ".join("–" if seed is None else str(seed) for seed in self.seeds),
-            percent(self.final),
-            percent(self.best),
+            figure_text(self.final, self.headline.key),
+            figure_text(self.best, self.headline.key),
             rounds if self.finished else f"{rounds} (unfinished)",
             "–" if self.megabytes is None else f"{self.megabytes:,.1f}",
             "–" if self.seconds is None else duration(self.seconds),
@@ -42,7 +47,8 @@ class ComparisonRow:
 
 def comparison_table(runs: Sequence[RunRecord]) -> list[ComparisonRow]:
     """One row per configuration: mean and sample deviation over its seeds; MB and seconds are those of its mean run."""
-    return [_row(group) for group in group_runs(runs)]
+    headline = shared_headline(runs)
+    return [_row(group, headline) for group in group_runs(runs)]
 
 
 def total_megabytes(run: RunRecord) -> float | None:
@@ -65,23 +71,17 @@ def duration(seconds: float) -> str:
     return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
-def percent(value: tuple[float, float | None] | None) -> str:
-    if value is None:
-        return "–"
-    mean, deviation = value
-    return f"{100 * mean:.2f} %" if deviation is None else f"{100 * mean:.2f} ± {100 * deviation:.2f} %"
-
-
-def _row(group: RunGroup) -> ComparisonRow:
-    accuracies = [list(series.values()) for run in group.runs if (series := run.series("global/accuracy"))]
+def _row(group: RunGroup, headline: Headline) -> ComparisonRow:
+    figures = [list(series.values()) for run in group.runs if (series := run.series(f"global/{headline.key}"))]
     rounds = [run.metrics[-1]["round"] if run.metrics else 0 for run in group.runs]
     megabytes = [value for run in group.runs if (value := total_megabytes(run)) is not None]
     seconds = [value for run in group.runs if (value := total_seconds(run)) is not None]
     return ComparisonRow(
         strategy=group.label,
         seeds=[run.seed for run in group.runs],
-        final=_mean_and_deviation([values[-1] for values in accuracies]),
-        best=_mean_and_deviation([max(values) for values in accuracies]),
+        headline=headline,
+        final=_mean_and_deviation([values[-1] for values in figures]),
+        best=_mean_and_deviation([headline.best_of(values) for values in figures]),
         rounds=(min(rounds), max(rounds)),
         megabytes=float(np.mean(megabytes)) if megabytes else None,
         seconds=float(np.mean(seconds)) if seconds else None,
@@ -89,7 +89,7 @@ def _row(group: RunGroup) -> ComparisonRow:
     )
 
 
-def _mean_and_deviation(values: Sequence[float]) -> tuple[float, float | None] | None:
+def _mean_and_deviation(values: Sequence[float]) -> Spread | None:
     if not values:
         return None
     return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None

@@ -101,6 +101,12 @@ def class_names(run: RunRecord, count: int) -> list[str]:
     return [plain_text(name) for name in names] if len(names) == count else [str(index) for index in range(count)]
 
 
+def class_label(run: RunRecord, index: int) -> str:
+    """The class's own name as plain text, or its number where the run does not name its classes."""
+    names = run.partition["class_names"] if run.partition else []
+    return str(names[index]) if index < len(names) else str(index)
+
+
 def _deviation(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return short(float(np.std(known, ddof=1))) if len(known) > 1 else None

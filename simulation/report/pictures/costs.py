@@ -73,7 +73,7 @@ def _seconds_by_configuration(runs: Sequence[RunRecord]) -> go.Figure | None:
         if any(value is not None for value in means):
             bar = {"marker": {"color": colour}, "hovertemplate": "%{x:.3~g} s"}
             figure.add_trace(go.Bar(y=labels, x=means, orientation="h", name=plain_text(phase), **bar))
-    figure.update_xaxes(title_text="Seconds a round", showgrid=True)
+    figure.update_xaxes(title_text="Seconds per round", showgrid=True)
     figure.update_yaxes(title_text=None, type="category", autorange="reversed", showgrid=False)
     return figure if figure.data else None
 

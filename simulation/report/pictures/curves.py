@@ -1,4 +1,4 @@
-"""Curves over the rounds: accuracy, losses, and any number that a method reports of its own.
+"""Curves over the rounds: the headline, losses, further metrics, and any number that a method reports of its own.
 
 Runs that differ in their seed only become one line, their mean, within a band of one sample standard deviation to
 either side, over the rounds that all of them have.
@@ -12,6 +12,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from fl_runs.reading import RunGroup, RunRecord, group_runs, is_number
+from simulation.report.headline import hover_format, shared_headline, tick_format, title_of
 from simulation.report.pictures.drawing import (
     DASHES,
     PALETTE,
@@ -25,37 +26,53 @@ from simulation.report.pictures.drawing import (
 )
 
 FORMAT_KEYS = frozenset(
-    ("round", "global/accuracy", "global/loss", "train/loss", "bytes_up", "bytes_down", "cohort", "weights", "dropped")
+    ("round", "global/loss", "train/loss", "bytes_up", "bytes_down", "cohort", "weights", "dropped")
 )
 MOST_POINTS = 1500
 
 Curve = tuple[list[int], np.ndarray, np.ndarray | None]  # rounds, mean, deviation over seeds
 
 
-def accuracy_figure(runs: Sequence[RunRecord]) -> go.Figure | None:
-    return curve_figure(runs, "global/accuracy", "Accuracy", ".1%")
+def headline_figure(runs: Sequence[RunRecord]) -> go.Figure | None:
+    headline = shared_headline(runs)
+    return curve_figure(runs, f"global/{headline.key}", title_of(headline), height=460)
 
 
 def loss_figure(runs: Sequence[RunRecord], key: str = "global/loss") -> go.Figure | None:
-    return curve_figure(runs, key, "Loss", ".4~g")
+    return curve_figure(runs, key, "Loss")
+
+
+def further_figures(runs: Sequence[RunRecord]) -> dict[str, go.Figure]:
+    """One figure for each metric that is recorded beside the headline and the loss."""
+    return _figures(runs, [key for key in _number_keys(runs) if _is_metric(key, runs)])
 
 
 def extra_figures(runs: Sequence[RunRecord]) -> dict[str, go.Figure]:
     """One figure for each number that a method reports of its own, under its key, such as `ssa/loss_cos`."""
+    return _figures(runs, [key for key in _number_keys(runs) if not _is_metric(key, runs)])
+
+
+def _number_keys(runs: Sequence[RunRecord]) -> list[str]:
+    """What the runs record as single numbers, without what has a figure anyway."""
     keys = {key for run in runs for line in run.metrics for key, value in line.items() if is_number(value)}
-    figures = {}
-    for key in sorted(keys - FORMAT_KEYS):
-        figure = curve_figure(runs, key, key, ".1%" if key.endswith("accuracy") else ".4~g")
-        if figure is not None:
-            figures[key] = figure
-    return figures
+    return sorted(keys - FORMAT_KEYS - {f"global/{shared_headline(runs).key}"})
 
 
-def curve_figure(runs: Sequence[RunRecord], key: str, title: str, number: str) -> go.Figure | None:
+def _is_metric(key: str, runs: Sequence[RunRecord]) -> bool:
+    """Clients' figures are metrics of the run, except before there were headlines: then only some methods had them."""
+    return key.startswith("global/") or (key.startswith("personal/") and any(run.says_headline for run in runs))
+
+
+def _figures(runs: Sequence[RunRecord], keys: Sequence[str]) -> dict[str, go.Figure]:
+    return {key: figure for key in keys if (figure := curve_figure(runs, key, key)) is not None}
+
+
+def curve_figure(runs: Sequence[RunRecord], key: str, title: str, height: int = 360) -> go.Figure | None:
     """`key` over the rounds, with one line per configuration."""
     figure = blank_figure("Round", title, hovermode="x unified")
-    figure.update_yaxes(tickformat=".0%" if number.endswith("%") else ".3~g")
-    figure.update_layout(height=460 if key == "global/accuracy" else 360)
+    figure.update_yaxes(tickformat=tick_format(key))
+    figure.update_layout(height=height)
+    number = hover_format(key)
     for index, group in enumerate(group_runs(runs)):
         figure.add_traces(curve_traces(group, index, across_seeds([run.series(key) for run in group.runs]), number))
     return whole_rounds(figure) if figure.data else None

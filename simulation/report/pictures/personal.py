@@ -1,4 +1,4 @@
-"""Personalised models and clusters: how accuracy is spread over the clients, and what CUAU saw of their skew."""
+"""Clients' own figures: how the headline is spread over the clients and clusters, and what CUAU saw of their skew."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from fl_runs.reading import RunRecord, group_runs, is_number
+from fl_runs.reading import Headline, RunRecord, group_runs, is_number
+from simulation.report.headline import hover_format, shared_headline, tick_format
 from simulation.report.pictures.drawing import (
     DASHES,
     MUTED,
@@ -61,64 +62,68 @@ def cuau_figure(run: RunRecord) -> go.Figure | None:
 
 
 def personal_figure(runs: Sequence[RunRecord]) -> go.Figure | None:
-    """The share of clients whose own model is at most so accurate, at the last evaluation, all seeds together.
+    """The share of clients whose figure is at most so large, at the last evaluation, all seeds together.
 
     A single configuration is also drawn as it was before fine-tuning, as a dotted line.
     """
-    groups = group_runs(runs)
-    figure = _distribution()
+    groups, headline = group_runs(runs), shared_headline(runs)
+    own = f"personal/client_{headline.key}"
+    figure = _distribution(headline)
     for index, group in enumerate(groups):
-        for key, dash in (("client_before", "dot"), ("client_accuracy", DASHES[index // len(PALETTE) % len(DASHES)])):
-            values = [
-                value for run in group.runs for value in _last(run).get(f"personal/{key}") or [] if is_number(value)
-            ]
-            if not values or (dash == "dot" and (len(groups) > 1 or values == _after(group.runs))):
+        lines = [last_personal(run, headline) for run in group.runs]
+        for key, dash in (("personal/client_before", "dot"), (own, DASHES[index // len(PALETTE) % len(DASHES)])):
+            values = _numbers(lines, key)
+            if not values or (dash == "dot" and (len(groups) > 1 or values == _numbers(lines, own))):
                 continue
             look = identity_of(group, index)
             look["name"] += " before fine-tuning" if dash == "dot" else ""
-            figure.add_trace(_steps(values, {"color": colour_of(index), "width": 2, "dash": dash}, look))
+            figure.add_trace(_steps(values, {"color": colour_of(index), "width": 2, "dash": dash}, look, headline))
     return figure if figure.data else None
 
 
 def cluster_figure(run: RunRecord) -> go.Figure | None:
     """The same distribution for each cluster of one run."""
-    line = _last(run)
-    clusters, values = line.get("personal/client_cluster"), line.get("personal/client_accuracy")
+    headline = shared_headline([run])
+    line = last_personal(run, headline)
+    clusters, values = line.get("personal/client_cluster"), line.get(f"personal/client_{headline.key}")
     if not clusters or not values or len(clusters) != len(values):
         return None
-    figure = _distribution()
+    figure = _distribution(headline)
     for cluster in sorted(set(clusters)):
         own = [value for value, place in zip(values, clusters, strict=True) if place == cluster and is_number(value)]
         if own:
             style = {"color": MUTED[cluster % len(MUTED)], "width": 2, "dash": DASHES[(cluster - 1) % len(DASHES)]}
-            figure.add_trace(_steps(own, style, {"name": f"cluster {cluster}"}))
+            figure.add_trace(_steps(own, style, {"name": f"cluster {cluster}"}, headline))
     figure.update_layout(showlegend=True)
     return figure if figure.data else None
 
 
-def _distribution() -> go.Figure:
-    figure = blank_figure("Accuracy of a client's own model", "Share of clients up to it", height=360)
-    figure.update_xaxes(tickformat=".0%")
+def last_personal(run: RunRecord, headline: Headline) -> Mapping[str, Any]:
+    """The last line with the headline of each client."""
+    return next((line for line in reversed(run.metrics) if line.get(f"personal/client_{headline.key}")), {})
+
+
+def _numbers(lines: Sequence[Mapping[str, Any]], key: str) -> list[float]:
+    return [value for line in lines for value in line.get(key) or [] if is_number(value)]
+
+
+def _distribution(headline: Headline) -> go.Figure:
+    whose = "Accuracy of a client's own model" if headline == Headline() else f"{headline.name} of a client"
+    figure = blank_figure(whose, "Share of clients up to it", height=360)
+    figure.update_xaxes(tickformat=tick_format(headline.key))
     return figure.update_yaxes(tickformat=".0%", range=[0, 1.02])
 
 
-def _steps(values: Sequence[float], style: Mapping[str, Any], look: Mapping[str, Any]) -> go.Scatter:
+def _steps(
+    values: Sequence[float], style: Mapping[str, Any], look: Mapping[str, Any], headline: Headline
+) -> go.Scatter:
     ordered = np.sort(values)
     if len(ordered) > MOST_STEPS:
         ordered = np.quantile(ordered, np.linspace(0, 1, MOST_STEPS))
     x = [short(ordered[0]), *(short(value) for value in ordered)]
     y = [short(place / len(ordered)) for place in range(len(ordered) + 1)]
-    template = "%{y:.0%} of the clients have at most %{x:.1%}"
+    template = f"%{{y:.0%}} of the clients have at most %{{x:{hover_format(headline.key)}}}"
     return go.Scatter(x=x, y=y, mode="lines", line={**style, "shape": "hv"}, hovertemplate=template, **look)
-
-
-def _after(runs: Sequence[RunRecord]) -> list[float]:
-    return [value for run in runs for value in _last(run).get("personal/client_accuracy") or [] if is_number(value)]
-
-
-def _last(run: RunRecord) -> Mapping[str, Any]:
-    """The last line with clients' own accuracies."""
-    return next((line for line in reversed(run.metrics) if line.get("personal/client_accuracy")), {})
 
 
 def _measured(run: RunRecord) -> dict[str, tuple[float, int]]:
