@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from fl_config.errors import ConfigError
 from fl_config.options import Options
+from fl_config.parts import read_installed
 from fl_models.building import names_code
 from fl_models.loading import Source, read_source, resolve_module, source_of
 from fl_models.spelling import looks_like_code
@@ -81,6 +82,7 @@ def code_on_disk(config: Options) -> Code:
 
 def code_of_client(config: Options, own: str | None) -> Code:
     """What a client executes. `own` is what the owner of a host named; None in a simulation, where the run brings the texts."""
+    read_installed()  # a client looks up partitions, data sets and metrics before it asks for any part
     return _code_of_client(config.sources, config.code, (config.plugin, config.model, config.task), own)
 
 
