@@ -76,20 +76,24 @@ PLAIN_WORDS = {"shared", "local"}  # also names of parts: the topology that a me
 LARGEST, LARGE, MOST_LARGE, MOST_ENTRIES = 400, 250, 5, 15
 
 WITHOUT_A_TEST = {
-    "fl_runs/prediction.py": "tests/simulation/test_predict.py, until that moves",
-    "fl_runs/reading.py": "tests/simulation/test_report.py, until that is divided",
-    "fl_runs/server.py": "assembles a whole run; tests/methods and tests/runs",
+    "fl_protocol/flower/in_process.py": "starts Flower's whole simulation: tests/simulation/engines/test_engines.py",
+    "fl_runs/server.py": "assembles a whole run: tests/methods and tests/runs",
 }
 MIRRORED = ("fl_config", "fl_data", "fl_models", "fl_tasks", "fl_protocol", "clients", "fl_strategies", "fl_runs")
-TESTS_OF_MANY = ("methods", "runs", "experiments")
-TESTS_OF_A_SEAM = {
-    "fl_strategies/test_flower_seam.py"
-}  # where Flower's wrappers and subclasses take hold of a strategy
+WHOLE_RUNS = ("methods", "runs")  # folders of tests that belong to no single module
+TESTS_OF_MANY = {
+    "deploy/test_federation.py": "a server and its clients as processes, from registration to the report",
+    "deploy/test_private.py": "clients that have data of their own",
+    "deploy/test_security.py": "who is let in, and what an eavesdropper sees",
+    "fl_strategies/test_flower_seam.py": "where Flower's wrappers and subclasses take hold of a strategy",
+    "simulation/report/test_browser.py": "the page with its script and its style, in a browser",
+}
 
 SHARED_NAMES = {
     "cuau.py": "the mathematics, both halves of the topology and the published tables of FedCUAU",
     "discrepancy.py": "the mathematics, and the answer of a client",
     "options.py": "of a run, and of a strategy",
+    "partition.py": "the command of that name, and the picture of a partition",
     "parts.py": "how parts declare themselves, and the table of all that there are",
     "samples.py": "samples of a data set, and FedSSA's weights of each sample",
     "state.py": "what a client and what a run remembers",
@@ -229,13 +233,22 @@ def test_files_fit_on_a_few_screens() -> None:
     assert {name: count for name, count in lines.items() if count > LARGEST} == {}
     large = {name: count for name, count in lines.items() if count > LARGE}
     assert len(large) <= MOST_LARGE, f"{len(large)} files above {LARGE} lines: {large}"
+    tests = {str(path.relative_to(ROOT)): path for path in (ROOT / "tests").rglob("*.py")}
+    lines = {name: path.read_text(encoding="utf-8").count("\n") for name, path in tests.items()}
+    assert {name: count for name, count in lines.items() if count > LARGEST} == {}
+
+
+def holds_files(folder: Path) -> bool:
+    """Whether a folder is more than what Python left there of deleted files."""
+    return any(item.is_file() and item.parent.name != "__pycache__" for item in folder.rglob("*"))
 
 
 def test_folders_fit_on_one_screen() -> None:
     """Not of experiments: one preset per published table, which are data."""
     folders = {path.parent for module, path in modules().items() if room(module) != "experiments"} - {ROOT}
+    folders |= {path.parent for path in (ROOT / "tests").rglob("*.py")}
     entries = {
-        str(folder.relative_to(ROOT)): sum(item.name != "__pycache__" for item in folder.iterdir())
+        str(folder.relative_to(ROOT)): sum(item.is_file() or holds_files(item) for item in folder.iterdir())
         for folder in folders
     }
     assert {name: count for name, count in entries.items() if count > MOST_ENTRIES} == {}
@@ -256,16 +269,20 @@ def test_every_module_has_its_test() -> None:
 
 
 def test_every_test_stands_where_its_module_says() -> None:
-    lost = []
-    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+    """A package's own file is tested in `test_PACKAGE.py`, beside the package's folder of tests or in it."""
+    lost = set()
+    for path in (ROOT / "tests").rglob("test_*.py"):
         place = path.relative_to(ROOT / "tests")
-        tested = ".".join((*place.parts[:-1], place.stem.removeprefix("test_")))
-        known = tested in modules() or (ROOT / tested.replace(".", "/")).is_dir()
-        if not known and place.parts[0] not in TESTS_OF_MANY and path != Path(__file__).resolve():
-            lost.append(place.as_posix())
-    assert set(lost) >= TESTS_OF_A_SEAM, "these are gone, or have a module now: take them out of the table"
-    lost = sorted(set(lost) - TESTS_OF_A_SEAM)
-    assert not lost, f"tests of no module; name them after one, or put them into tests/methods or tests/runs: {lost}"
+        name = place.stem.removeprefix("test_")
+        tested = ".".join((*place.parts[:-1], name))
+        package = ".".join(place.parts[:-1]) if name == place.parent.name else tested
+        known = tested in modules() or any((ROOT / each.replace(".", "/")).is_dir() for each in (tested, package))
+        if not known and place.parts[0] not in WHOLE_RUNS and path != Path(__file__).resolve():
+            lost.add(place.as_posix())
+    assert sorted(lost - TESTS_OF_MANY.keys()) == [], (
+        "tests of no module; name them after one, or put them into tests/methods or tests/runs"
+    )
+    assert TESTS_OF_MANY.keys() - lost == set(), "these are gone, or have a module now: take them out of the table"
 
 
 def test_two_files_share_a_name_only_as_halves_of_one_method() -> None:
