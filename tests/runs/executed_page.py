@@ -110,6 +110,7 @@ def shell(statement: str, folder: Path) -> None:
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-ec", statement],
+        check=False,
         cwd=folder,
         env={**os.environ, "PATH": path, "PYTHONPATH": root},
         capture_output=True,

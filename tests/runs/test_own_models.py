@@ -63,7 +63,9 @@ def test_methods_that_need_a_head_are_refused_by_name(train: Train, strategy: st
     with pytest.raises(ConfigError) as caught:
         train(strategy=strategy)
     sentence = str(caught.value)
-    assert sentence.startswith(f"The strategy {strategy!r} has {part!r}, which needs a last fully connected layer, and ")
+    assert sentence.startswith(
+        f"The strategy {strategy!r} has {part!r}, which needs a last fully connected layer, and "
+    )
     assert "my_net.py:Net" in sentence and sentence.endswith(f"choose a strategy without {part!r}.")
     assert not Path("run/metrics.jsonl").exists()
 

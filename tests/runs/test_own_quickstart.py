@@ -114,4 +114,3 @@ def test_feddisco() -> None:
     weights = records.lines[-1]["weights"]
     assert weights[0] < min(weights[1:]) and sum(weights) == pytest.approx(1)  # client 0 has four classes of ten
     assert result.train_metrics_clientapp[3]["train-loss"] < result.train_metrics_clientapp[1]["train-loss"]
-
