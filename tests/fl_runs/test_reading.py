@@ -7,7 +7,18 @@ import re
 
 import pytest
 
-from fl_runs.reading import RunFolderError, changes_numbers, group_runs, is_number, read_run, read_runs
+from fl_config.options import changes_numbers
+from fl_runs.reading import (
+    LESS_IS_BETTER,
+    Headline,
+    RunFolderError,
+    group_runs,
+    headline_key,
+    is_number,
+    read_run,
+    read_runs,
+)
+from fl_tasks.metrics import METRICS
 from tests.runs.made_runs import MakeRun
 
 
@@ -51,6 +62,11 @@ def test_rounds_repeated_after_a_resume_count_once(make_run: MakeRun) -> None:
             '{"class_names": ["a"], "client_ids": [0], "counts": [[1, 2]]}',
             "1 rows (clients) of 1 numbers",
         ),
+        ("tables.json", '{"confusion": [[1, 2]]}', "confusion must be a square"),
+        ("tables.json", '{"confusion": [["a"]]}', "confusion must be a square"),
+        ("tables.json", '{"calibration": [{"above": 0.5, "to": 1}]}', "calibration must be a list of bins"),
+        ("tables.json", '{"calibration": {}}', "calibration must be a list of bins"),
+        ("model.json", "[]", "model.json holds a list"),
     ],
 )
 def test_a_broken_folder_is_a_sentence(make_run: MakeRun, file: str, content: str | None, sentence: str) -> None:
@@ -96,3 +112,50 @@ def test_settings_are_flat_text(make_run: MakeRun) -> None:
 )
 def test_a_number_is_finite_and_no_truth_value(value: object, expected: bool) -> None:
     assert is_number(value) is expected
+
+
+def test_tables_and_model_are_read_where_they_are(make_run: MakeRun) -> None:
+    folder = make_run(rounds=2)
+    assert (read_run(folder).tables, read_run(folder).model) == ({}, {})
+    (folder / "tables.json").write_text('{"confusion": [[3, 1], [0, 2]]}')
+    (folder / "model.json").write_text('{"name": "lenet", "parameters": 44426}')
+    run = read_run(folder)
+    assert (run.tables["confusion"], run.model["parameters"]) == ([[3, 1], [0, 2]], 44426)
+
+
+def test_the_headline_is_in_the_summary_or_was_accuracy(make_run: MakeRun) -> None:
+    folder = make_run(rounds=2)
+    assert read_run(folder).headline == Headline("accuracy", "more") and not read_run(folder).says_headline
+    summary = json.loads((folder / "summary.json").read_text())
+    (folder / "summary.json").write_text(json.dumps(summary | {"headline": {"name": "macro-f1", "better": "less"}}))
+    run = read_run(folder)
+    assert (run.headline, run.headline.key, run.says_headline) == (Headline("macro-f1", "less"), "macro_f1", True)
+
+
+@pytest.mark.parametrize(
+    ("option", "records", "headline"),
+    [
+        ("rmse", {}, Headline("rmse", "less")),
+        ("auto", {"global/macro_f1": 0.5, "global/loss": 0.1}, Headline("macro-f1", "more")),
+        ("auto", {"global/loss": 0.1, "global/accuracy": 0.5}, Headline("loss", "less")),
+        ("auto", {}, Headline("accuracy", "more")),
+    ],
+)
+def test_an_unfinished_run_goes_by_its_option_or_by_what_its_records_put_first(
+    make_run: MakeRun, option: str, records: dict[str, float], headline: Headline
+) -> None:
+    folder = make_run(finished=False, headline=option)
+    (folder / "metrics.jsonl").write_text(
+        "".join(json.dumps(line) + "\n" for line in ({"round": 0}, {"round": 1} | records))
+    )
+    assert read_run(folder).headline == headline
+
+
+def test_the_first_single_number_of_an_evaluation_is_the_headline() -> None:
+    assert headline_key({"round": 1, "personal/auroc": 0.5, "global/class_accuracy": [1.0], "global/r2": None}) == "r2"
+    assert headline_key({"personal/client_ids": ["a"], "personal/auroc": 0.5}) == "auroc"
+    assert headline_key({"round": 1, "train/loss": 0.5}) is None
+
+
+def test_errors_are_known_without_torch() -> None:
+    assert {"loss", *(name for name, one in METRICS.items() if one.better == "less")} == LESS_IS_BETTER

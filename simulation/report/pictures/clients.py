@@ -34,6 +34,7 @@ def client_figure(runs: Sequence[RunRecord]) -> go.Figure | None:
     shown = clients[:MOST_COLUMNS]
     note = "Client" if len(shown) == len(clients) else f"The {len(shown)} worst served of {len(clients):,} clients"
     figure = blank_figure(note, title_of(headline), hovermode="closest", bargap=0.25)
+    figure.update_layout(scattermode="group", scattergap=0.35)
     template = f"client %{{x}}: %{{y:{hover_format(headline.key)}}}"
     for index, group in enumerate(group_runs(runs)):
         for number, run in enumerate(group.runs):
@@ -50,7 +51,7 @@ def client_figure(runs: Sequence[RunRecord]) -> go.Figure | None:
             elif names:
                 look["hovertemplate"] = f"{template}<extra>{plain_text(run.name)}</extra>"
                 marker |= {"symbol": SYMBOLS[index % len(SYMBOLS)], "size": 8, "opacity": 0.8}
-                figure.add_trace(go.Scatter(**look, mode="markers", marker=marker))
+                figure.add_trace(go.Scatter(**look, mode="markers", marker=marker, offsetgroup=str(index)))
     order = {"categoryorder": "array", "categoryarray": list(map(plain_text, shown))}
     figure.update_xaxes(type="category", showticklabels=len(shown) <= MANY_CLIENTS, **order)
     return figure.update_yaxes(tickformat=tick_format(headline.key), rangemode="tozero")

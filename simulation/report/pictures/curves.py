@@ -29,6 +29,7 @@ FORMAT_KEYS = frozenset(
     ("round", "global/loss", "train/loss", "bytes_up", "bytes_down", "cohort", "weights", "dropped")
 )
 MOST_POINTS = 1500
+LARGE, DECIMAL = 10_000, ",.4~r"  # from here on numbers are written as 28,000, where the usual format gives 2.8e+4
 
 Curve = tuple[list[int], np.ndarray, np.ndarray | None]  # rounds, mean, deviation over seeds
 
@@ -70,11 +71,14 @@ def _figures(runs: Sequence[RunRecord], keys: Sequence[str]) -> dict[str, go.Fig
 def curve_figure(runs: Sequence[RunRecord], key: str, title: str, height: int = 360) -> go.Figure | None:
     """`key` over the rounds, with one line per configuration."""
     figure = blank_figure("Round", title, hovermode="x unified")
-    figure.update_yaxes(tickformat=tick_format(key))
+    groups = group_runs(runs)
+    series = [[run.series(key) for run in group.runs] for group in groups]
+    large = max((abs(v) for of_group in series for one in of_group for v in one.values()), default=0.0) >= LARGE
+    number = DECIMAL if large else hover_format(key)
+    figure.update_yaxes(tickformat=DECIMAL if large else tick_format(key))
     figure.update_layout(height=height)
-    number = hover_format(key)
-    for index, group in enumerate(group_runs(runs)):
-        figure.add_traces(curve_traces(group, index, across_seeds([run.series(key) for run in group.runs]), number))
+    for index, (group, of_group) in enumerate(zip(groups, series, strict=True)):
+        figure.add_traces(curve_traces(group, index, across_seeds(of_group), number))
     return whole_rounds(figure) if figure.data else None
 
 

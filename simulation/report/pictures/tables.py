@@ -14,6 +14,7 @@ from simulation.report.pictures.classes import class_names
 from simulation.report.pictures.drawing import MUTED, axis_title, blank_figure, coloraxis, layout_of, short
 
 MOST_CLASSES = 60  # of more, the ones with the lowest accuracy are drawn
+HEIGHT = 450  # the two stand side by side
 MOST_NUMBERS = 10  # classes whose counts fit into their cells
 
 
@@ -39,7 +40,7 @@ def confusion_figure(run: RunRecord) -> go.Figure | None:
     )
     if len(labels) <= MOST_NUMBERS:
         cells.update(xgap=2, ygap=2, text=[[f"{one[0]}" for one in row] for row in counts], texttemplate="%{text}")
-    figure = blank_figure("Predicted class", "True class", height=min(620, max(360, 150 + 30 * len(labels))))
+    figure = blank_figure("Predicted class", "True class", height=min(620, max(HEIGHT, 150 + 30 * len(labels))))
     figure.add_trace(cells)
     figure.update_xaxes(type="category")
     figure.update_yaxes(type="category", autorange="reversed", showgrid=False)
@@ -52,7 +53,7 @@ def calibration_figure(run: RunRecord) -> go.Figure | None:
     if not bins:
         return None
     figure = make_subplots(rows=2, shared_xaxes=True, row_heights=[0.76, 0.24], vertical_spacing=0.06)
-    figure.update_layout(**layout_of(height=450, showlegend=False, bargap=0))
+    figure.update_layout(**layout_of(height=HEIGHT, showlegend=False, bargap=0))
     middles = [short((one["above"] + one["to"]) / 2) for one in bins]
     look: dict[str, Any] = {"x": middles, "width": [short(one["to"] - one["above"]) for one in bins]}
     total = sum(one["count"] for one in bins)
@@ -67,7 +68,8 @@ def calibration_figure(run: RunRecord) -> go.Figure | None:
     figure.add_trace(shares, row=2, col=1)
     note = {"text": f"ECE {expected_calibration_error(bins):.4f}", "x": 0.03, "y": 0.97, "showarrow": False}
     figure.add_annotation(**note, xref="x domain", yref="y domain", xanchor="left", yanchor="top")
-    figure.update_xaxes(range=[0, 1], tickformat=".0%", showgrid=False, zeroline=False, automargin=True)
+    figure.update_layout(margin_r=26)  # half of the last tick's label
+    figure.update_xaxes(range=[0, 1], dtick=0.2, tickformat=".0%", showgrid=False, zeroline=False, automargin=True)
     figure.update_xaxes(title=axis_title("Confidence, the largest probability"), row=2, col=1)
     figure.update_yaxes(tickformat=".0%", zeroline=False, automargin=True)
     figure.update_yaxes(title=axis_title("Accuracy"), range=[0, 1.02], row=1, col=1)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from fedloom.cli.main import main
-from fedloom.cli.sweep import grid
+from fedloom.cli.sweep import grid, print_comparison
 from tests.fedloom.cli.command_line import SMALL, fails
+from tests.runs.made_runs import MakeRun
+from tests.simulation.report.headline_runs import with_headline
 
 
 def test_sweep_and_report(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -55,3 +58,12 @@ def test_every_run_has_its_own_seed_and_folder(tmp_path: Path) -> None:
     ]
     assert [Path(one["out"]).name for one in runs] == ["fedavg-seed5", "fedavg-seed6", "local-seed5", "local-seed6"]
     assert all(one["lr"] == 0.1 for one in runs)
+
+
+def test_the_comparison_goes_by_the_headline(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = with_headline(make_run(rounds=2), "brier", "less")
+    print_comparison([folder])
+    told = capsys.readouterr().out
+    values = [json.loads(line)["global/brier"] for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    assert "Final brier" in told and "Best brier" in told
+    assert f"{values[-1]:.4f}" in told and f"{min(values):.4f}" in told

@@ -22,6 +22,7 @@ from plotly.offline import get_plotlyjs
 
 from simulation.report.page import write_report
 from simulation.report.sections import SECTIONS
+from tests.simulation.report.headline_runs import with_headline
 
 FLAGS = (
     "--headless=new",
@@ -159,7 +160,7 @@ def assert_drawn(seen: dict[str, str], browser: Browser, width: int) -> None:
 def test_single_run_is_drawn(
     make_run: Callable[..., Path], browser: Browser, tmp_path: Path, width: int, scheme: str
 ) -> None:
-    page = write_report([make_run(dropped=True, extra=True)], tmp_path / "report.html")
+    page = write_report([with_headline(make_run(dropped=True, extra=True))], tmp_path / "report.html")
     seen = browser.open(page, width, scheme)
     assert_drawn(seen, browser, width)
     assert int(seen["rendered"]) == len(SECTIONS)
@@ -170,6 +171,25 @@ def test_comparison_is_drawn(make_run: Callable[..., Path], browser: Browser, tm
     runs = [make_run(f"{s}-{k}", strategy=s, seed=k, rounds=8) for s in ("fedavg", "fedssa") for k in (1, 2)]
     page = write_report([*runs, make_run("other", lr=0.5, finished=False, partition=False)], tmp_path / "report.html")
     assert_drawn(browser.open(page, width), browser, width)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_comparison_by_another_metric_is_drawn_with_its_tables(
+    make_run: Callable[..., Path], browser: Browser, tmp_path: Path, width: int
+) -> None:
+    runs = [
+        with_headline(make_run(f"{s}-{k}", strategy=s, seed=k, rounds=4, extra=True))
+        for s in ("fedavg", "fedssa")
+        for k in (1, 2)
+    ]
+    assert_drawn(browser.open(write_report(runs, tmp_path / "report.html"), width), browser, width)
+    headings = browser.evaluate("[...document.querySelectorAll('h2')].map(one => one.textContent)")
+    assert {"macro-f1", "Further metrics", "Confusion matrix", "Calibration", "macro-f1 by client"} < set(headings)
+    figure = "document.getElementById('figure-' + [...document.querySelectorAll('section:has(.figure) h2')].map(one => one.textContent).indexOf('macro-f1 by client'))"
+    assert browser.evaluate(f"{figure}.querySelectorAll('.scatterlayer .trace').length") == 4
+    browser.evaluate("document.querySelector('.key button').click()")
+    left = f"new Promise(done => setTimeout(() => done({figure}.querySelectorAll('.scatterlayer .trace').length), 300))"
+    assert browser.evaluate(left) == 2
 
 
 def test_key_hides_a_configuration_and_choice_redraws(

@@ -13,6 +13,7 @@ import pytest
 from fl_runs.reading import read_run, read_runs
 from simulation.report.page import embed, render, write_report
 from tests.runs.made_runs import MakeRun
+from tests.simulation.report.headline_runs import with_headline
 
 
 def test_a_run_that_has_not_begun_is_readable_and_reported(make_run: MakeRun, tmp_path: Path) -> None:
@@ -59,3 +60,21 @@ def test_a_long_run_makes_a_page_of_bearable_size_in_bearable_time(make_run: Mak
     page = write_report(folders, tmp_path / "report.html")
     assert time.monotonic() - began < 10
     assert page.stat().st_size < 12e6
+
+
+def test_the_page_names_headline_model_and_classes_at_zero(make_run: MakeRun) -> None:
+    folders = [with_headline(make_run(name, strategy=name, rounds=3)) for name in ("fedavg", "fedssa")]
+    lines = (folders[0] / "metrics.jsonl").read_text().splitlines()
+    last = json.loads(lines[-1])
+    last["global/class_accuracy"][6] = 0.0
+    (folders[0] / "metrics.jsonl").write_text("\n".join([*lines[:-1], json.dumps(last)]) + "\n")
+    page = re.sub(r"<script>.*?</script>", "", render(read_runs(folders)), flags=re.DOTALL)
+    assert '<th scope="col">Final macro-f1</th><th scope="col">Best macro-f1</th>' in page
+    assert "Figures are the mean over seeds" in page
+    assert page.count("Model: my_net.py:Net (44,426 parameters).") == 2
+    assert re.findall(r"<p>(.*never predicted right.*)</p>", page) == ["fedavg: class Shirt is never predicted right."]
+
+
+def test_a_page_by_accuracy_without_a_problem_has_no_warning(make_run: MakeRun) -> None:
+    page = render(read_runs([make_run("a", rounds=3), make_run("b", strategy="fedssa", rounds=3)]))
+    assert 'class="warning"' not in page and "Accuracies are the mean" in page and "Model:" not in page

@@ -28,4 +28,5 @@ def test_seconds_stack_by_phase_for_one_run_and_average_for_several() -> None:
     assert single is not None
     assert several is not None
     assert {trace.name: list(trace.y) for trace in single.data} == {"train": [1, 2, 3], "evaluate": [1, 1, 1]}
+    assert several.layout.xaxis.title.text == "Seconds per round"
     assert {trace.name: list(trace.x) for trace in several.data} == {"train": [2, 2], "evaluate": [1, 1]}

@@ -7,14 +7,15 @@ import pytest
 
 from fl_runs.reading import read_run, read_runs
 from simulation.report.pictures.costs import traffic_figure
-from simulation.report.pictures.curves import accuracy_figure, extra_figures, loss_figure
+from simulation.report.pictures.curves import extra_figures, further_figures, headline_figure, loss_figure
 from simulation.report.pictures.drawing import PALETTE
 from tests.runs.made_runs import MakeRun, record
+from tests.simulation.report.headline_runs import scored
 
 
 def test_seeds_become_mean_and_band() -> None:
     runs = [record("fedavg", 1, {0: 0.1, 1: 0.4, 2: 0.6}), record("fedavg", 2, {0: 0.1, 1: 0.6})]
-    figure = accuracy_figure(runs)
+    figure = headline_figure(runs)
     assert figure is not None
     band, line = figure.data
     assert list(line.x) == [0, 1]
@@ -26,7 +27,7 @@ def test_seeds_become_mean_and_band() -> None:
 
 def test_a_single_run_is_a_line_without_a_band_and_missing_values_are_left_out() -> None:
     run = record("fedavg", 1, {0: 0.1, 1: float("nan"), 2: 0.5})
-    figure = accuracy_figure([run])
+    figure = headline_figure([run])
     assert figure is not None
     assert len(figure.data) == 1
     assert list(figure.data[0].x) == [0, 2]
@@ -35,7 +36,7 @@ def test_a_single_run_is_a_line_without_a_band_and_missing_values_are_left_out()
 def test_a_configuration_keeps_its_colour_in_every_figure(make_run: MakeRun) -> None:
     runs = read_runs([make_run(s, strategy=s, seed=1, rounds=3) for s in ("fedavg", "fedssa", "scaffold")])
     del runs[0].metrics[1]["train/loss"], runs[0].metrics[2]["train/loss"], runs[0].metrics[3]["train/loss"]
-    figures = [accuracy_figure(runs), loss_figure(runs, "train/loss"), traffic_figure(runs)]
+    figures = [headline_figure(runs), loss_figure(runs, "train/loss"), traffic_figure(runs)]
     colours: dict[str, set[str]] = {}
     for figure in figures:
         assert figure is not None
@@ -48,3 +49,32 @@ def test_extra_figures_are_the_methods_own_numbers_only(make_run: MakeRun) -> No
     figures = extra_figures([read_run(make_run(rounds=3, extra=True))])
     assert sorted(figures) == ["disco/effective_clients", "ssa/loss_cos"]
     assert extra_figures([read_run(make_run("plain", rounds=3))]) == {}
+
+
+def test_the_first_curve_is_the_headlines_and_other_metrics_have_one_each() -> None:
+    run = scored("fedavg", "auroc", [0.5, 0.75])
+    run.metrics[1] |= {"global/accuracy": 0.4, "global/loss": 2.0, "personal/auroc": 0.6, "ssa/loss_cos": 0.1}
+    first, further = headline_figure([run]), further_figures([run])
+    assert first is not None
+    assert (list(first.data[0].y), first.layout.yaxis.title.text) == ([0.5, 0.75], "auroc")
+    assert first.layout.yaxis.tickformat == ".3~g" and first.data[0].hovertemplate == "%{y:.4~g}"
+    assert {key: list(figure.data[0].y) for key, figure in further.items()} == {
+        "global/accuracy": [0.4],
+        "personal/auroc": [0.6],
+    }
+    assert further["global/accuracy"].layout.yaxis.tickformat == ".0%"
+    assert list(extra_figures([run])) == ["ssa/loss_cos"]
+
+
+def test_runs_from_before_headlines_keep_their_clients_figures_among_the_methods_numbers() -> None:
+    run = record("fedper", 1, {0: 0.1, 1: 0.5})
+    run.metrics[1]["personal/accuracy"] = 0.9
+    assert further_figures([run]) == {}
+    assert list(extra_figures([run])) == ["personal/accuracy"]
+
+
+def test_large_numbers_are_written_out() -> None:
+    run = scored("fedavg", "rmse", [28_000.0, 20_000.0], better="less")
+    figure = headline_figure([run])
+    assert figure is not None
+    assert figure.layout.yaxis.tickformat == ",.4~r" and figure.data[0].hovertemplate == "%{y:,.4~r}"

@@ -91,3 +91,15 @@ def test_very_many_clients_are_drawn_by_quantiles() -> None:
     assert figure is not None
     assert len(figure.data[0].x) == MOST_STEPS + 1
     assert figure.data[0].x[MOST_STEPS // 2] == pytest.approx(0.5, abs=0.01)
+
+
+def test_the_distribution_is_of_the_headline() -> None:
+    line = {"personal/client_auroc": [0.9, 0.6], "personal/client_accuracy": [0.1, 0.2]}
+    run = run_of(line | {"personal/client_cluster": [1, 2]})
+    run.summary["headline"] = {"name": "auroc", "better": "more"}
+    spread, clusters = personal_figure([run]), cluster_figure(run)
+    assert spread is not None and clusters is not None
+    assert list(spread.data[0].x) == [0.6, 0.6, 0.9]
+    assert spread.data[0].hovertemplate.endswith("at most %{x:.4~g}")
+    assert spread.layout.xaxis.title.text == "auroc of a client"
+    assert {trace.name: list(trace.x) for trace in clusters.data} == {"cluster 1": [0.9, 0.9], "cluster 2": [0.6, 0.6]}
