@@ -80,7 +80,7 @@ WITHOUT_A_TEST = {
     "fl_runs/server.py": "assembles a whole run: tests/methods and tests/runs",
 }
 MIRRORED = ("fl_config", "fl_data", "fl_models", "fl_tasks", "fl_protocol", "clients", "fl_strategies", "fl_runs")
-WHOLE_RUNS = ("methods", "runs")  # folders of tests that belong to no single module
+WHOLE_RUNS = ("methods", "mutation", "runs")  # folders of tests that belong to no single module
 TESTS_OF_MANY = {
     "deploy/test_federation.py": "a server and its clients as processes, from registration to the report",
     "deploy/test_private.py": "clients that have data of their own",

@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 
 from fl_runs.reading import Headline, RunRecord, group_runs
 from simulation.report.headline import shared_headline, title_of
-from simulation.report.pictures import classes, clients, costs, curves, partition, personal, tables, weights
+from simulation.report.pictures import classes, clients, costs, curves, partition, personal, predictions, weights
 from simulation.report.pictures.drawing import MOST_COLUMNS
 
 
@@ -84,18 +84,18 @@ def class_history_panel(runs: Sequence[RunRecord]) -> Panel | None:
 
 
 def confusion_panel(runs: Sequence[RunRecord]) -> Panel | None:
-    figures = {run.name: figure for run in runs if (figure := tables.confusion_figure(run))}
+    figures = {run.name: figure for run in runs if (figure := predictions.confusion_figure(run))}
     caption = (
         "What the final model takes the examples of each class for: rows are true classes, columns predicted ones, and the "
         "shade is the share of the row."
     )
-    if any(len(run.tables.get("confusion", [])) > tables.MOST_CLASSES for run in runs):
-        caption += f" Of many classes, the {tables.MOST_CLASSES} with the lowest accuracy are shown."
+    if any(len(run.tables.get("confusion", [])) > predictions.MOST_CLASSES for run in runs):
+        caption += f" Of many classes, the {predictions.MOST_CLASSES} with the lowest accuracy are shown."
     return Panel(caption, figures, wide=False) if figures else None
 
 
 def calibration_panel(runs: Sequence[RunRecord]) -> Panel | None:
-    figures = {run.name: figure for run in runs if (figure := tables.calibration_figure(run))}
+    figures = {run.name: figure for run in runs if (figure := predictions.calibration_figure(run))}
     caption = (
         "How often the final model is right when it is so sure of it: bars on the dotted line are well calibrated, bars "
         "below it too sure. The calibration error (ECE) is their mean distance from it, by the share of the examples below."

@@ -9,7 +9,7 @@ import pytest
 
 from fl_runs.reading import RunRecord
 from fl_tasks.metrics import METRICS
-from simulation.report.pictures.tables import (
+from simulation.report.pictures.predictions import (
     MOST_CLASSES,
     calibration_figure,
     confusion_figure,

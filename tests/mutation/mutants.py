@@ -1,6 +1,6 @@
 """Mutation testing: change one thing in a source file, run the tests that execute it, and see whether one of them fails.
 
-    python tests/mutants.py --tree . --files clients fl_strategies fl_protocol --sample 300 --seed 1 --out mutants.jsonl
+    python tests/mutation/mutants.py --tree . --files clients fl_strategies fl_protocol --sample 300 --seed 1 --out mutants.jsonl
 
 The tree is copied, and only the copy is changed. First every test runs once under a trace, which tells the lines that it executes. Each
 mutant is then run against the tests of its line, the cheapest first, up to --budget seconds; every such run is a fork of this process, which

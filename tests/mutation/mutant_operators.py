@@ -1,4 +1,4 @@
-"""What tests/mutants.py changes in a source file: one small change of the syntax tree per mutant, and the lines that it touches."""
+"""What tests/mutation/mutants.py changes in a source file: one small change of the syntax tree per mutant, and the lines that it touches."""
 
 from __future__ import annotations
 
