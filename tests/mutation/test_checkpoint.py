@@ -18,8 +18,7 @@ def test_slashes_and_quotes_in_names_survive(tmp_path: Path) -> None:
         round=2,
         omega=np.zeros(4, dtype=np.float32),
         buffers={"step/odd": np.ones(1, dtype=np.float32)},
-        steps={"cuau": dict(arrays)},
-        weighting={"disco/totals": np.arange(3)},
+        parts={"cuau": dict(arrays), "disco": {"sum:class/counts": np.arange(3)}},
         acked={name: round for round, name in enumerate(names)},
         client_models={name: np.full(4, place, dtype=np.float32) for place, name in enumerate(names)},
     )
@@ -27,11 +26,11 @@ def test_slashes_and_quotes_in_names_survive(tmp_path: Path) -> None:
     read = load_checkpoint(tmp_path)
     assert read.key == state.key
     assert read.acked == state.acked
-    assert list(read.steps) == ["cuau"]
+    assert list(read.parts) == ["cuau", "disco"]
     for ours, theirs in (
-        (read.steps["cuau"], state.steps["cuau"]),
+        (read.parts["cuau"], state.parts["cuau"]),
         (read.buffers, state.buffers),
-        (read.weighting, state.weighting),
+        (read.parts["disco"], state.parts["disco"]),
         (read.client_models, state.client_models),
     ):
         assert ours.keys() == theirs.keys()
