@@ -27,6 +27,8 @@ from fedloom.cli.main import build_parser, main
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 BLOCK = re.compile(r"(?:<!-- (short|parsed): ([^\n]*) -->\n)?```(python|sh)\n(.*?)```", re.DOTALL)
 HEREDOC = re.compile(r".*<<'(\w+)'")
+IMPORTED = ["fedloom.cli.main", "simulation.runner", "client_app", "server_app", "simulation.engines.inline"]
+IMPORTED += ["simulation.report.page", "plotly.graph_objects", "fl_runs.progress", "sklearn.metrics", "pyarrow.csv"]
 INLINE = ["--engine", "inline", "--device", "cpu", "--rounds", "2"]
 
 
@@ -56,7 +58,7 @@ def statements(text: str) -> Iterator[str]:
 
 def processes() -> multiprocessing.context.ForkServerContext:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["simulation.runner", "client_app", "server_app", "simulation.engines.inline"])
+    context.set_forkserver_preload(IMPORTED)
     return context
 
 
