@@ -35,7 +35,7 @@ PRELOADED = (
     "numpy", "torch", "sklearn.datasets", "flwr.app", "flwr.client", "flwr.clientapp", "flwr.serverapp.strategy",
     "flwr.simulation", "hypothesis", "safetensors.numpy", "ray",
 )  # fmt: skip
-UNCOPIED = (".git", ".venv", "runs", "__pycache__", ".*_cache")
+UNCOPIED = (".git", ".venv", "__pycache__", ".*_cache")
 TRACED = "traced.json"
 
 
@@ -198,7 +198,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--tree", type=Path, default=Path(), help="the tree to copy and to mutate")
     parser.add_argument("--files", nargs="+", default=["clients", "fl_strategies", "fl_protocol"], help="or folders")
-    parser.add_argument("--tests", nargs="+", default=["tests/clients", "tests/fl_strategies", "tests/methods"])
+    parser.add_argument(
+        "--tests",
+        nargs="+",
+        default=["tests/clients", "tests/fl_strategies", "tests/fl_protocol", "tests/methods", "tests/mutation"],
+    )
     parser.add_argument("--sample", type=int, default=300, help="how many mutants")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--budget", type=float, default=10.0, help="seconds of tests per mutant")
