@@ -66,7 +66,10 @@ def test_the_headline_comes_first_by_its_own_name_and_other_metrics_are_not_show
     }
     assert headline(record) == "macro-f1 0.2500, personal macro-f1 0.1250, loss 0.5000, training loss 0.7000"
     assert headline({"personal/auroc": 0.5, "personal/std": 0.1}) == "personal auroc 0.5000"
-    assert headline({"global/loss": 0.5, "global/accuracy": 0.75, "personal/loss": 0.25}) == "loss 0.5000, personal loss 0.2500"
+    assert (
+        headline({"global/loss": 0.5, "global/accuracy": 0.75, "personal/loss": 0.25})
+        == "loss 0.5000, personal loss 0.2500"
+    )
     assert headline({"global/auroc": None, "global/loss": 0.5}) == "loss 0.5000"
 
 

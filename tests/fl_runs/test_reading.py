@@ -145,7 +145,9 @@ def test_an_unfinished_run_goes_by_its_option_or_by_what_its_records_put_first(
     make_run: MakeRun, option: str, records: dict[str, float], headline: Headline
 ) -> None:
     folder = make_run(finished=False, headline=option)
-    (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in ({"round": 0}, {"round": 1} | records)))
+    (folder / "metrics.jsonl").write_text(
+        "".join(json.dumps(line) + "\n" for line in ({"round": 0}, {"round": 1} | records))
+    )
     assert read_run(folder).headline == headline
 
 

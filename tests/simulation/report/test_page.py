@@ -69,12 +69,13 @@ def test_the_page_names_headline_model_and_classes_at_zero(make_run: MakeRun) ->
     last["global/class_accuracy"][6] = 0.0
     (folders[0] / "metrics.jsonl").write_text("\n".join([*lines[:-1], json.dumps(last)]) + "\n")
     page = re.sub(r"<script>.*?</script>", "", render(read_runs(folders)), flags=re.DOTALL)
-    assert "<th scope=\"col\">Final macro-f1</th><th scope=\"col\">Best macro-f1</th>" in page
+    assert '<th scope="col">Final macro-f1</th><th scope="col">Best macro-f1</th>' in page
     assert "Figures are the mean over seeds" in page
     assert page.count("Model: my_net.py:Net (44,426 parameters).") == 2
     assert re.findall(r"<p>(.*never predicted right.*)</p>", page) == ["fedavg: class Shirt is never predicted right."]
 
 
 def test_a_page_by_accuracy_without_a_problem_has_no_warning(make_run: MakeRun) -> None:
-    page = render(read_runs([make_run("a", rounds=3), make_run("b", strategy="fedssa", rounds=3)]))
+    runs = read_runs([make_run("a", rounds=3), make_run("b", strategy="fedssa", rounds=3)])
+    page = re.sub(r"<script>.*?</script>", "", render(runs), flags=re.DOTALL)
     assert 'class="warning"' not in page and "Accuracies are the mean" in page and "Model:" not in page
