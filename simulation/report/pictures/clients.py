@@ -41,11 +41,10 @@ def client_figure(runs: Sequence[RunRecord]) -> go.Figure | None:
             scores = own[run.name]
             names = [client for client in shown if client in scores]
             look = {"x": list(map(plain_text, names)), "y": [short(scores[client]) for client in names]}
-            look |= identity_of(group, index) | {
-                "showlegend": number == 0,
-                "hovertemplate": f"{template}<extra></extra>",
-            }
+            look |= identity_of(group, index) | {"hovertemplate": f"{template}<extra></extra>"}
             marker: dict[str, Any] = {"color": colour_of(index)}
+            if number:
+                look["showlegend"] = False  # the configuration is named once
             if len(runs) == 1:
                 figure.add_trace(go.Bar(**look, marker=marker))
             elif names:

@@ -66,4 +66,4 @@ def test_the_comparison_goes_by_the_headline(make_run: MakeRun, capsys: pytest.C
     told = capsys.readouterr().out
     values = [json.loads(line)["global/brier"] for line in (folder / "metrics.jsonl").read_text().splitlines()]
     assert "Final brier" in told and "Best brier" in told
-    assert f"{values[-1]:.4f}" in told and f"{min(values):.4f}" in told
+    assert f"{values[-1]:#.4g}" in told and f"{min(values):#.4g}" in told

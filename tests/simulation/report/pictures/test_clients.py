@@ -40,7 +40,7 @@ def test_several_runs_are_dots_in_the_order_of_the_mean() -> None:
         (["c", "a", "b"], [0.2, 0.1, 0.7]),
     ]
     assert [dots.marker.color for dots in figure.data] == [PALETTE[0], PALETTE[0], PALETTE[1]]
-    assert [dots.showlegend for dots in figure.data] == [True, False, True]
+    assert [dots.showlegend for dots in figure.data] == [None, False, None]
 
 
 @pytest.mark.parametrize("count", [MANY_CLIENTS, MANY_CLIENTS + 1, MOST_COLUMNS + 200])
