@@ -5,7 +5,7 @@
 The tree is copied, and only the copy is changed. First every test runs once under a trace, which tells the lines that it executes. Each
 mutant is then run against the tests of its line, the cheapest first, up to --budget seconds; every such run is a fork of this process, which
 has imported torch and Flower already. A second call with the same --out goes on where the first one ended. With --again it runs what was not
-killed once more, against the tests as they are now, for instance with a larger budget. Pytest does not collect this file.
+killed once more, for instance with a larger budget. The trace lies beside --out (.traced.json): delete it when tests have changed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import importlib
 import json
 import multiprocessing
 import os
-import random
 import shutil
 import signal
 import sys
@@ -29,14 +28,19 @@ from py_compile import PycInvalidationMode
 from typing import Any
 
 import pytest
-from mutant_operators import Mutant, key, mutants
+from mutant_operators import Mutant, key, mutants, sample
 
 PRELOADED = (
     "numpy", "torch", "sklearn.datasets", "flwr.app", "flwr.client", "flwr.clientapp", "flwr.serverapp.strategy",
     "flwr.simulation", "hypothesis", "safetensors.numpy", "ray",
 )  # fmt: skip
+<<<<<<< ours
 UNCOPIED = (".git", ".venv", "__pycache__", ".*_cache")
 TRACED = "traced.json"
+=======
+UNCOPIED = (".git", ".venv", "runs", "__pycache__", ".*_cache")
+TRACED, LOG = "traced.json", "pytest.log"
+>>>>>>> theirs
 
 
 class Trace:
@@ -96,18 +100,22 @@ def sources(tree: Path, names: Sequence[str]) -> list[str]:
 
 
 def forked(tree: Path, tests: Sequence[str], timeout: float | None, plugins: Sequence[object] = ()) -> int | None:
-    """Pytest's exit code in a fork of this process; None if the time was up."""
+    """Pytest's exit code in a fork of this process; None if the time was up. Anything but tests that fail is raised."""
 
     def child() -> None:
         os.setsid()
         os.chdir(tree)
         sys.path.insert(0, str(tree))
         sys.modules["__main__"].__dict__.pop("__file__", None)  # or processes that tests start would run this script
-        log = os.open("pytest.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        log = os.open(LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(log, 1)
         os.dup2(log, 2)
         options = ["-p", "no:cacheprovider", f"--basetemp={tree.parent / 'temporary'}", *([] if plugins else ["-x"])]
-        os._exit(int(pytest.main([*options, *tests], plugins=list(plugins))))
+        code: int = pytest.ExitCode.INTERNAL_ERROR
+        try:
+            code = pytest.main([*options, *tests], plugins=list(plugins))
+        finally:
+            os._exit(int(code))
 
     process = multiprocessing.get_context("fork").Process(target=child)
     process.start()
@@ -116,6 +124,8 @@ def forked(tree: Path, tests: Sequence[str], timeout: float | None, plugins: Seq
     if code is None and process.pid is not None:
         os.killpg(process.pid, signal.SIGKILL)
         process.join()
+    elif code is not None and code > pytest.ExitCode.INTERRUPTED:  # not a failed test, nor one that cannot be imported
+        raise RuntimeError(f"Pytest could not run: {(tree / LOG).read_text()[-2000:]}")
     return code
 
 
@@ -141,16 +151,6 @@ def tests_of(mutant: Mutant, traced: dict[str, Any], budget: float) -> list[str]
     return chosen
 
 
-def sample(found: dict[str, list[Mutant]], count: int, seed: int) -> list[Mutant]:
-    """`count` mutants, shared among the files by how much there is to change in each, but one of each file at least."""
-    share = count / max(1, sum(map(len, found.values())))
-    chosen: list[Mutant] = []
-    for file, made in found.items():
-        number = min(len(made), max(1, round(share * len(made))))
-        chosen += random.Random(f"{seed} {file}").sample(made, number)
-    return chosen
-
-
 def recorded(out: Path) -> dict[str, dict[str, Any]]:
     """The last record of each mutant."""
     lines = out.read_text().splitlines() if out.exists() else []
@@ -159,7 +159,7 @@ def recorded(out: Path) -> dict[str, dict[str, Any]]:
 
 def run(tree: Path, given: argparse.Namespace, out: Path) -> None:
     known, cache = recorded(out), out.with_suffix(".traced.json")
-    if given.again or not cache.exists():
+    if not cache.exists():
         print("tracing the tests", flush=True)
         forked(tree, given.tests, None, [Trace(tree)])
         shutil.copy(tree / TRACED, cache)
