@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import json
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -57,6 +58,16 @@ def mutants(file: str, source: bytes) -> Iterator[Mutant]:
         before = source[start:end].decode()
         mutated = source[:start] + text.encode() + source[end:]
         yield Mutant(file, old.lineno, old.col_offset, operator, before, after, mutated, around)
+
+
+def sample(found: dict[str, list[Mutant]], count: int, seed: int) -> list[Mutant]:
+    """`count` mutants, shared among the files by how much there is to change in each, but one of each file at least."""
+    share = count / max(1, sum(map(len, found.values())))
+    chosen: list[Mutant] = []
+    for file, made in found.items():
+        number = min(len(made), max(1, round(share * len(made))))
+        chosen += random.Random(f"{seed} {file}").sample(made, number)
+    return chosen
 
 
 def walk(node: Any, around: tuple[Lines, ...] = ()) -> Iterator[tuple[Change, tuple[Lines, ...]]]:

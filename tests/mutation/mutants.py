@@ -34,13 +34,9 @@ PRELOADED = (
     "numpy", "torch", "sklearn.datasets", "flwr.app", "flwr.client", "flwr.clientapp", "flwr.serverapp.strategy",
     "flwr.simulation", "hypothesis", "safetensors.numpy", "ray",
 )  # fmt: skip
-<<<<<<< ours
+TESTS = [f"tests/{name}" for name in ("clients", "fl_config", "fl_protocol", "fl_runs", "fl_strategies", "methods")]
 UNCOPIED = (".git", ".venv", "__pycache__", ".*_cache")
-TRACED = "traced.json"
-=======
-UNCOPIED = (".git", ".venv", "runs", "__pycache__", ".*_cache")
 TRACED, LOG = "traced.json", "pytest.log"
->>>>>>> theirs
 
 
 class Trace:
@@ -132,22 +128,23 @@ def forked(tree: Path, tests: Sequence[str], timeout: float | None, plugins: Seq
 def tests_of(mutant: Mutant, traced: dict[str, Any], budget: float) -> list[str]:
     """The tests that execute the innermost lines around the change which any test executes, the cheapest first.
 
-    What runs only when a module is imported, such as a table, is in the way of every test.
+    A line that no test executes may have been run by an import (a default, a table): then all others follow.
     """
-    seconds, hits = traced["seconds"], set[str]()
-    for first, last in (*mutant.around, (0, sys.maxsize)):
-        for name, files in traced["lines"].items():
-            if any(first <= line <= last for line in files.get(mutant.file, ())):
-                hits.add(name)
-        if hits:
-            break
+    seconds = traced["seconds"]
+
+    def executing(first: int, last: int) -> set[str]:
+        seen = {name: files.get(mutant.file, ()) for name, files in traced["lines"].items()}
+        return {name for name, lines in seen.items() if any(first <= line <= last for line in lines)}
+
+    around = [executing(*lines) for lines in mutant.around]
+    near = next(filter(None, around), executing(0, sys.maxsize))
+    far = {test: not near & {test, test.split("::")[0]} for test in seconds}
     chosen: list[str] = []
-    for test in sorted(seconds, key=lambda test: float(seconds[test])):
-        if not hits or test in hits or test.split("::")[0] in hits:
-            budget -= seconds[test]
-            if chosen and budget < 0:
-                break
-            chosen.append(test)
+    for test in sorted(seconds, key=lambda test: (far[test], float(seconds[test]))):
+        budget -= seconds[test]
+        if chosen and (budget < 0 or (far[test] and around[0])):
+            break
+        chosen.append(test)
     return chosen
 
 
@@ -161,7 +158,7 @@ def run(tree: Path, given: argparse.Namespace, out: Path) -> None:
     known, cache = recorded(out), out.with_suffix(".traced.json")
     if not cache.exists():
         print("tracing the tests", flush=True)
-        forked(tree, given.tests, None, [Trace(tree)])
+        forked(tree, [test for test in given.tests if (tree / test.split("::")[0]).exists()], None, [Trace(tree)])
         shutil.copy(tree / TRACED, cache)
     traced = json.loads(cache.read_text())
     if traced["failed"]:
@@ -198,11 +195,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--tree", type=Path, default=Path(), help="the tree to copy and to mutate")
     parser.add_argument("--files", nargs="+", default=["clients", "fl_strategies", "fl_protocol"], help="or folders")
-    parser.add_argument(
-        "--tests",
-        nargs="+",
-        default=["tests/clients", "tests/fl_strategies", "tests/fl_protocol", "tests/methods", "tests/mutation"],
-    )
+    parser.add_argument("--tests", nargs="+", default=TESTS)
     parser.add_argument("--sample", type=int, default=300, help="how many mutants")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--budget", type=float, default=10.0, help="seconds of tests per mutant")
