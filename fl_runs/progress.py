@@ -56,12 +56,30 @@ class LastWords:
         return f"Warning: {warning(self.classes)} (classes are counted from 0)."
 
 
-class PlainProgress(Observer):
+class Warner(Observer):
+    """What both ways of showing a run warn of: clients that are left out, and at the end classes that are never right."""
+
+    def __init__(self) -> None:
+        self.last_words = LastWords()
+
+    def dropped(self, round: int, client: Any, reason: str) -> None:
+        self._say(f"round {round}: client {client} is left out: {reason}")
+
+    def _warn(self, round: int | None = None) -> None:
+        if (words := self.last_words.due(round)) is not None:
+            self._say(words)
+
+    def _say(self, line: str) -> None:
+        raise NotImplementedError
+
+
+class PlainProgress(Warner):
     """One line per round, for logs and pipes."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
+        super().__init__()
         self.stream = stream or sys.stdout
-        self.rounds, self.last_words = 0, LastWords()
+        self.rounds = 0
 
     def __enter__(self) -> Self:
         return self
@@ -85,21 +103,15 @@ class PlainProgress(Observer):
         self.last_words.hear(record)
         self._warn(record["round"])
 
-    def dropped(self, round: int, client: Any, reason: str) -> None:
-        self._say(f"round {round}: client {client} is left out: {reason}")
-
-    def _warn(self, round: int | None = None) -> None:
-        if (words := self.last_words.due(round)) is not None:
-            self._say(words)
-
     def _say(self, line: str) -> None:
         print(line, file=self.stream, flush=True)
 
 
-class BarProgress(Observer):
+class BarProgress(Warner):
     """Rounds, clients of the round, the round's figures and time left, on a terminal."""
 
     def __init__(self, console: Console | None = None) -> None:
+        super().__init__()
         self.bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -111,7 +123,6 @@ class BarProgress(Observer):
         )
         self.rounds: TaskID | None = None
         self.clients: TaskID | None = None
-        self.last_words = LastWords()
 
     def __enter__(self) -> Self:
         self.bar.start()
@@ -140,13 +151,6 @@ class BarProgress(Observer):
             self.bar.update(self.rounds, completed=record["round"], figures=headline(record))
         self.last_words.hear(record)
         self._warn(record["round"])
-
-    def dropped(self, round: int, client: Any, reason: str) -> None:
-        self._say(f"round {round}: client {client} is left out: {reason}")
-
-    def _warn(self, round: int | None = None) -> None:
-        if (words := self.last_words.due(round)) is not None:
-            self._say(words)
 
     def _say(self, line: str) -> None:
         self.bar.console.print(line, style="yellow", markup=False, highlight=False)
