@@ -9,6 +9,7 @@ from pathlib import Path
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
+from fl_config.errors import ConfigError
 from fl_runs.folder import CHECKPOINT, RunFolder, default_folder
 from fl_runs.plan import Plan, plan_of_run
 from fl_runs.resume import check_resumed
@@ -28,7 +29,12 @@ def open_server(plan: Plan, observers: Sequence[Observer] = (), stop: threading.
         folder = RunFolder(path, plan.complete(), resume_after=done, save_every=config.save_every)
         return Server.of(plan, folder, observers, state, stop)
     path = Path(config.out) if config.out else default_folder(config.strategy)
-    return Server.of(plan, RunFolder(path, plan.complete(), save_every=config.save_every), observers, None, stop)
+    folder = RunFolder(path, plan.complete(), save_every=config.save_every)
+    try:
+        return Server.of(plan, folder, observers, None, stop)
+    except ConfigError:
+        folder.discard()  # the corrected command may use the same folder
+        raise
 
 
 def make_app(server: Server | None = None, observers: Sequence[Observer] = ()) -> ServerApp:

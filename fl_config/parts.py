@@ -82,7 +82,7 @@ def part(
 
     def declare(made: Class) -> Class:
         other = _declared[name].half(made.kind) if name in _declared else None  # type: ignore[attr-defined]
-        if other is not None and _without_text(other.__module__) != _without_text(made.__module__):
+        if other is not None and not same_plugin(other, made):
             raise ConfigError(
                 f"Two parts are called {name!r}, one in {other.__module__} and one in {made.__module__}: rename one."
             )
@@ -92,9 +92,11 @@ def part(
     return declare
 
 
-def _without_text(module: str) -> str:
-    """A module made of a user's text bears a part of its SHA-256; edited and read again it is still the same plug-in."""
-    return re.sub(r"_[0-9a-f]{16}$", "", module)
+def same_plugin(one: Any, other: Any) -> bool:
+    """Whether two classes or functions come from one file. A module made of a user's text bears a part of its SHA-256: edited and
+    read again in one process it is still the same plug-in."""
+    first, second = (re.sub(r"_[0-9a-f]{16}$", "", each.__module__) for each in (one, other))
+    return first == second
 
 
 def half(name: str) -> Callable[[Class], Class]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import platform
+import shutil
 import time
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -157,6 +158,11 @@ class RunFolder(Observer):
         }
         write_atomically(self.path / SUMMARY, (json.dumps(summary, indent=2) + "\n").encode())
         self.close()
+
+    def discard(self) -> None:
+        """Remove a new folder of a run that was refused before it began."""
+        self.close()
+        shutil.rmtree(self.path)
 
     def close(self) -> None:
         logging.getLogger("fedloom").removeHandler(self.handler)

@@ -101,6 +101,7 @@ class Server:
                 num_rounds=config.rounds,
                 metrics=plan.metrics.names,
                 headline=plan.metrics.headline_key,
+                better=plan.metrics.better,
             ),
             hooks=Hooks(
                 observers=[folder, *([Patience(plan, folder.records)] if config.patience else []), *observers],

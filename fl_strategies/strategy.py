@@ -198,7 +198,7 @@ class ComposedStrategy(Strategy):
                 log.warning("round %d: client %s did not evaluate: %s", server_round, client, problem)
         if not scores:
             return None
-        record = personal_record(scores, self.schedule.headline)
+        record = personal_record(scores, self.schedule.headline, self.schedule.better)
         self.journal.note(record)
         shown = {name: record[f"personal/{name}"] for name in (self.schedule.headline, "std", "worst_decile")}
         return MetricRecord({f"personal-{name}": float(value) for name, value in shown.items()})

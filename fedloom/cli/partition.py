@@ -18,7 +18,7 @@ MOST_ROWS = 50  # clients in the table on the terminal
 
 def register(command: AddCommand) -> None:
     parser = command("partition", command_partition, "show how data would be split: a picture, a table, skew figures")
-    add_options(parser, ["dataset", "label", "partition", "clients", "seed", "min-samples"])
+    add_options(parser, ["dataset", "label", "partition", "clients", "seed", "min-samples", "plugin"])
     parser.add_argument(
         "--out",
         dest="picture",  # `out` is an option of a run: its folder

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from fl_config.parts import same_plugin
 from fl_data.dataset import DataError, Dataset, Labels, Normalise
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def way(
 
     def declare(read: Read) -> Read:
         name = form.partition(":")[0]
-        if name in WAYS:
+        if name in WAYS and not same_plugin(WAYS[name].read, read):
             raise DataError(f"There are two kinds of data called {name!r}; give one of them another name.")
         WAYS[name] = Way(name, form, what, read, place, label, columns, targets)
         return read

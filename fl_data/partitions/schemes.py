@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fl_config.errors import ConfigError
+from fl_config.parts import same_plugin
 
 Parts = Sequence[np.ndarray]  # one array of int64 indices per client
 Columns = Mapping[str, np.ndarray]  # values of the training rows that are not features, by the column's name
@@ -129,7 +130,7 @@ def scheme(
 
     def declare(divide: Divide) -> Divide:
         name = form.partition(":")[0]
-        if name in SCHEMES:
+        if name in SCHEMES and not same_plugin(SCHEMES[name].divide, divide):
             raise ConfigError(f"There are two partitions called {name!r}; give one of them another name.")
         SCHEMES[name] = Scheme(
             name, form, what, divide, arguments, example, repeats, check, by_class, repair, thinnable, plain_seed, names

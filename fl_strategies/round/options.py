@@ -44,6 +44,7 @@ class Schedule:
     held_out: float = 0.0  # share of a client's training data that is kept for scoring
     metrics: tuple[str, ...] = ()  # what clients are scored by; none means what their task usually shows
     headline: str = "accuracy"  # the metric whose spread over clients is recorded
+    better: str = "more"  # or "less", where a smaller headline metric is the better one
     num_rounds: int = 0  # planned rounds; `start` knows them, one of Flower's wrappers around the strategy does not say
 
 

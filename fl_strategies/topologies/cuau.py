@@ -180,6 +180,8 @@ class Cuau(Topology):
             own = np.array([self.cluster(state, client) for client in record["personal/client_ids"]])
             more["personal/client_cluster"] = own
             for name, key in (("cluster_accuracy", "client_accuracy"), ("cluster_before", "client_before")):
+                if f"personal/{key}" not in record:
+                    continue  # the run does not record accuracy
                 values = np.asarray(record[f"personal/{key}"], dtype=float)
                 members = [values[own == j] for j in range(1, self.last + 1)]
                 more[f"personal/{name}"] = [each.mean() if each.size else None for each in members]
