@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flwr.app import RecordDict
 from PIL import Image
 
 import client_app
+from clients.hosting import client_of
 from fl_config.errors import ConfigError
 from fl_config.options import as_flat
 from fl_data import DataError, load
@@ -89,9 +91,10 @@ def test_private_is_for_deployments(folder: Path) -> None:
         federated(folder, "skewed", target="skew:0")
 
 
-def test_a_client_does_not_look_for_the_servers_file() -> None:
+def test_a_client_does_not_look_for_the_servers_file(folder: Path) -> None:
     config = as_flat(make_plan({**RUN, "dataset": "digits"}).config) | {"dataset": "npz:/only/on/the/server.npz"}
-    assert plan_of_run(config, on_server=False).private
+    node = {"name": "site-a", "data": f"npz:{folder / 'site-a.npz'}"}
+    assert client_of(config, node, RecordDict(), None).client_id == "site-a"
     with pytest.raises(ConfigError, match="server.npz"):
         plan_of_run(config)
 
@@ -143,6 +146,6 @@ def test_sites_may_keep_their_images_in_folders(tmp_path: Path) -> None:
     assert lines[-1]["global/accuracy"] == 1.0  # dark cats and bright dogs
     (tmp_path / "site-b" / "dog").rename(tmp_path / "site-b" / "bird")
     with pytest.raises(
-        ConfigError, match=r'client site-b has the class names \["bird", "cat"\], the server \["cat", "dog"\]'
+        ConfigError, match=r"client site-b has the class names \['bird', 'cat'\], the server \['cat', 'dog'\]"
     ):
         federated(tmp_path, "other classes", nodes=nodes, **more)
