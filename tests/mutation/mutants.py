@@ -28,7 +28,7 @@ from py_compile import PycInvalidationMode
 from typing import Any
 
 import pytest
-from mutant_operators import Mutant, key, mutants, sample
+from mutant_operators import Mutant, key, mutants, sample  # type: ignore[import-not-found] # beside this script
 
 PRELOADED = (
     "numpy", "torch", "sklearn.datasets", "flwr.app", "flwr.client", "flwr.clientapp", "flwr.serverapp.strategy",
