@@ -10,11 +10,12 @@ they belong by `@half("dyn")`. What kind of half a class is, its base class says
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import pkgutil
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from typing import Any, TypeVar
@@ -108,6 +109,19 @@ def half(name: str) -> Callable[[Class], Class]:
         return made
 
     return join
+
+
+@contextlib.contextmanager
+def undone() -> Iterator[None]:
+    """Forget afterwards which parts were declared inside, as a look at somebody's plug-in should."""
+    parts, halves = dict(_declared), {name: dict(own) for name, own in _halves.items()}
+    try:
+        yield
+    finally:
+        _declared.clear()
+        _declared.update(parts)
+        _halves.clear()
+        _halves.update(halves)
 
 
 def declared() -> dict[str, Part]:

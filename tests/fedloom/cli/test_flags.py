@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fedloom.cli.flags import add_options, comma_list, given_options
+from fedloom.cli.flags import VISIBLE, add_options, comma_list, given_options
 from fl_config.errors import ConfigError
 from fl_config.options import FLAGS
 
@@ -22,7 +22,8 @@ def test_every_option_has_a_flag_and_says_its_default() -> None:
     parser = argparse.ArgumentParser()
     add_options(parser)
     help = " ".join(parser.format_help().split())
-    assert all(f"--{name} " in help for name in FLAGS)
+    assert all(f"--{name} " in help for name in VISIBLE)
+    assert set(FLAGS) - set(VISIBLE) == {"sources", "code"}, "the run sets these itself"
     assert "(default: fashion-mnist)" in help and "[fixed, bernoulli] (default: fixed)" in help
     assert "--no-mixed-precision" in help
 

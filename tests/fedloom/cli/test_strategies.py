@@ -35,6 +35,7 @@ class Mine(Objective):
 """
 
 
+@pytest.mark.usefixtures("own_parts")
 def test_parts_of_ones_own_are_listed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     files = [tmp_path / f"{name}.py" for name in ("onelist", "twolist")]
     for file in files:

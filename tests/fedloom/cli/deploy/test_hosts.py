@@ -49,7 +49,7 @@ def test_a_client_gets_its_key_its_name_and_its_data(started: list[Any], tmp_pat
     assert words[words.index("--auth-supernode-private-key") + 1].endswith("clients/site-b/site-b.key")
     assert words[words.index("--root-certificates") + 1].endswith("clients/site-b/ca.crt")
     given = words[words.index("--node-config") + 1]
-    assert given == f"name='site-b' data='npz:{tmp_path}/a.npz' state='{tmp_path}/client/state'"
+    assert given == f"name='site-b' data='npz:{tmp_path}/a.npz' state='{tmp_path}/client/state' plugins=''"
 
 
 def test_a_path_that_flower_cannot_be_given_is_a_sentence(tmp_path: Path) -> None:
@@ -60,4 +60,4 @@ def test_a_path_that_flower_cannot_be_given_is_a_sentence(tmp_path: Path) -> Non
         node_config("site-a", f"npz:{odd / 'a.npz'}", None, tmp_path)
     with pytest.raises(ConfigError, match="name"):
         node_config("a b", f"npz:{odd / 'a.npz'}", None, tmp_path)
-    assert node_config(None, None, "3", tmp_path) == "partition-id=3"
+    assert node_config(None, None, "3", tmp_path) == "partition-id=3 plugins=''"
