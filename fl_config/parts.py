@@ -118,10 +118,11 @@ def undone() -> Iterator[None]:
     try:
         yield
     finally:
-        _declared.clear()
-        _declared.update(parts)
-        _halves.clear()
-        _halves.update(halves)
+        for name in [name for name in _declared if name not in parts]:
+            del _declared[name]
+        for name, own in _halves.items():
+            own.clear()  # in place: a declaration holds this very dict
+            own.update(halves.get(name, {}))
 
 
 def declared() -> dict[str, Part]:
