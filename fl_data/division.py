@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import overload
@@ -22,7 +23,7 @@ from fl_data.samples import Samples
 from fl_data.store import load
 from fl_data.target import held_out_split
 
-KEPT_CLIENTS = 64  # whose samples stay in memory
+KEPT_BYTES = 2**28  # of samples that stay in memory; as many clients as would fit if all were like the last one
 
 
 @dataclass(frozen=True)
@@ -132,12 +133,22 @@ def counts_of(config: Options, dataset: Dataset) -> NDArray[np.int64]:
     return label_counts(dataset.y_train, parts, dataset.num_classes)
 
 
-@functools.lru_cache(maxsize=KEPT_CLIENTS)
-def samples_of(division: Division, client: int, held_out: float, device: str) -> tuple[Samples, Samples]:
-    """The training and the held-out samples of one client."""
+_kept: OrderedDict[tuple[Division, int, float, str], tuple[Samples, Samples | None]] = OrderedDict()
+
+
+def samples_of(division: Division, client: int, held_out: float, device: str) -> tuple[Samples, Samples | None]:
+    """The training and the held-out samples of one client, None where nothing is held out."""
+    key = division, client, held_out, device
+    if key in _kept:
+        _kept.move_to_end(key)
+        return _kept[key]
     dataset = division.load()
     train, held = held_out_split(parts_of(division)[client], dataset.y_train, held_out, division.seed, client)
     where = choose_device(device)
-    return Samples(dataset.x_train, dataset.y_train, dataset, where, train), Samples(
-        dataset.x_train, dataset.y_train, dataset, where, held
-    )
+    made = functools.partial(Samples, dataset.x_train, dataset.y_train, dataset, where)
+    samples = made(train), made(held) if len(held) else None
+    most = max(1, KEPT_BYTES // max(1, samples[0].nbytes))
+    while len(_kept) >= most:
+        _kept.popitem(last=False)
+    _kept[key] = samples
+    return samples

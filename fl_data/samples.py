@@ -7,6 +7,7 @@ channels_last without a copy.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -39,6 +40,22 @@ class Plain:
     flips: bool = False
 
 
+def _own_rows(values: np.ndarray, indices: np.ndarray | None) -> np.ndarray:
+    """A copy of the rows, always: memory-mapped ones are read-only, which torch tensors cannot be."""
+    plain = np.asarray(values)  # indexing a memory map itself is slower
+    return plain.copy() if indices is None else plain[np.asarray(indices)]
+
+
+@functools.lru_cache(maxsize=16)
+def _normal_row(
+    mean: tuple[float, ...], std: tuple[float, ...], pixels: int, device: str
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Scale and shift of a whole row; the same for every client of a data set."""
+    deviation, middle = torch.tensor(std, dtype=torch.float64), torch.tensor(mean, dtype=torch.float64)
+    scale = (1 / (255 * deviation)).float().repeat(pixels).to(device)
+    return scale, (-middle / deviation).float().repeat(pixels).to(device)
+
+
 class Samples:
     """`x` and `y` gathered once; `batch(index)` gives normalised float images, features, or int64 tokens.
 
@@ -57,10 +74,9 @@ class Samples:
     ) -> None:
         self.described = dataset
         asked: Labels = labels if labels is not None else getattr(dataset, "labels", "classes")
-        # A copy, always: memory-mapped rows are read-only, which torch tensors cannot be.
-        rows = np.array(x if indices is None else x[indices])
+        rows = _own_rows(x, indices)
         kind = np.int64 if asked == "classes" else np.float32
-        own = None if y is None else np.array(y if indices is None else y[indices], dtype=kind)
+        own = None if y is None else _own_rows(y, indices).astype(kind, copy=False)
         if own is not None and len(own) != len(rows):
             raise ValueError(f"{len(rows)} samples were given with {len(own)} labels.")
         self.y = None if own is None else torch.from_numpy(own).to(device)
@@ -76,13 +92,14 @@ class Samples:
         self._rows = pixels.view(count, height * width * channels)
         self.x = pixels.permute(0, 3, 1, 2)
         self._sides = (-1, height, width, channels)
-        std = torch.tensor(dataset.std, dtype=torch.float64)
-        mean = torch.tensor(dataset.mean, dtype=torch.float64)
-        self._scale = (1 / (255 * std)).float().repeat(height * width).to(device)
-        self._shift = (-mean / std).float().repeat(height * width).to(device)
+        self._scale, self._shift = _normal_row(dataset.mean, dataset.std, height * width, str(device))
 
     def __len__(self) -> int:
         return int(self.x.shape[0])
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.x.nbytes)
 
     def batch(self, index: torch.Tensor | slice) -> tuple[torch.Tensor, torch.Tensor | None]:
         """The samples and labels at these places."""
