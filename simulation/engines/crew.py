@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from simulation.engines.jobs import Job
+from simulation.engines.shared_memory import Range
 
 
 @dataclass
@@ -20,6 +21,7 @@ class Call:
     jobs: list[Job] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
     given_up: float = math.inf  # when nobody waited for it any more
+    room: Range | None = None  # of the shared memory, for its answers
 
 
 @dataclass(eq=False)
@@ -29,5 +31,6 @@ class Crew:
     actor: Any
     calls: deque[Call] = field(default_factory=deque)
     pid: int = 0  # known once it is ready
+    here: bool = False  # on this machine, with the memory that we share
     kinds: set[str] = field(default_factory=set)  # of messages that it has answered
     records: set[int] = field(default_factory=set)  # stored array records that its last call leaves it with

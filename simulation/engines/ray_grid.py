@@ -1,7 +1,7 @@
 """The ray engine: a Flower `Grid` whose nodes are clients of a simulation, run by a pool of Ray actors.
 
-There is one actor per core or GPU slot. Arrays that several messages share go into Ray's object store once, and replies are handed
-on as they come. Who works on what, and what happens when a worker dies, is in `pool.py`.
+There is one actor per core or GPU slot. Arrays lie in memory that the workers of this machine share, those that several messages share
+once; replies are handed on as they come. Who works on what, and what happens when a worker dies, is in `pool.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any
 from uuid import uuid4
 
-from flwr.app import Message, RecordDict
+from flwr.app import ArrayRecord, Message, RecordDict
 from flwr.serverapp import Grid
 
 from fl_config.toml import Scalar
@@ -26,7 +26,9 @@ from simulation.engines.interrupts import NoInterruptLost
 from simulation.engines.jobs import Job
 from simulation.engines.pool import Pool
 from simulation.engines.ray_start import RayStart, checked_workers, wanted_cores
-from simulation.engines.wire import FIRST_NODE, RUN_ID, pack_arrays
+from simulation.engines.shared_memory import SharedMemory
+from simulation.engines.stored import Stored, key_of
+from simulation.engines.wire import FIRST_NODE, RUN_ID
 from simulation.engines.worker_start import actor_class, homes
 
 LONGEST_WAIT = 0.2  # seconds that a pull waits for a reply before it looks whether it should
@@ -58,6 +60,7 @@ class RayGrid(Grid):
         self._own_folder = None if folder else tempfile.TemporaryDirectory(prefix="fedloom-state-")
         self.folder = folder or str(Path(self._own_folder.name if self._own_folder else "") / "contexts")
         self.pool = Pool(client_app)
+        self.memory = SharedMemory.open()
         self._numbers = itertools.count()
         self._own_ray: RayStart | None = None
         self._problem: BaseException | None = None
@@ -76,7 +79,7 @@ class RayGrid(Grid):
             options = {"num_cpus": 1, "num_gpus": self.gpus_per_client, "max_restarts": 0, "max_task_retries": 0}
             actors: Any = ray.remote(actor_class()).options(**options)
             given = (homes(), self.client_app, self.clients, self.run_config, self.folder, sys.path)
-            self.pool.begin(ray, lambda: actors.remote(*given), self.workers)
+            self.pool.begin(ray, lambda: actors.remote(*given), self.workers, self.memory)
         except BaseException as problem:
             self._problem = problem
         finally:
@@ -95,6 +98,9 @@ class RayGrid(Grid):
         if self._own_ray:
             self._own_ray.end()
             self._own_ray = None
+        if self.memory:
+            self.memory.close()
+            self.memory = None
         if self._own_folder:
             self._own_folder.cleanup()
 
@@ -131,19 +137,18 @@ class RayGrid(Grid):
             return pushed
 
     def _put(self, messages: Iterable[Message]) -> list[str]:
-        stored: dict[tuple[Any, ...], tuple[int, Any]] = {}
+        known: dict[tuple[Any, ...], Stored] = {}
         pushed = []
         for message in messages:
             set_message_id(message, str(uuid4()))
-            shared, refs = {}, {}
-            for name, record in message.content.array_records.items():
-                # By the bytes in it: records made for one client each may still hold the same ones.
-                key = tuple((inner, id(array.data)) for inner, array in record.items())
-                if key not in stored:
-                    stored[key] = next(self._numbers), self.pool.ray.put(pack_arrays(record))
-                number, ref = stored[key]
-                shared[name], refs[number] = number, ref
-            self.pool.put(Job(message, shared, refs, 0))
+            needed = {}
+            for name, record in message.content.items():
+                if isinstance(record, ArrayRecord):
+                    key = key_of(record)
+                    if key not in known:
+                        known[key] = Stored(next(self._numbers), record, self.memory)
+                    needed[name] = known[key]
+            self.pool.put(Job(message, needed, 0))
             pushed.append(message.metadata.message_id)
         return pushed
 
