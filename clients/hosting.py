@@ -87,7 +87,7 @@ def _looked_up(config: Options, projection: int, code: Code) -> Simulated:
 def simulated_client(config: Options, number: int, setup: Setup, state: Any, code: Code) -> LocalClient:
     """Client number `number` of a divided public data set, by name where the partition names its clients."""
     shared = simulated(config, setup.projection, code)
-    train, held = samples_of(shared.division, number, setup.held_out, config.device)
+    train, held = samples_of(shared.division, number, setup.held_out, config.device, shared.dataset)
     client: ClientId = shared.names[number] if shared.names else number
     folder = shared.folder
     return LocalClient(

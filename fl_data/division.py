@@ -136,13 +136,18 @@ def counts_of(config: Options, dataset: Dataset) -> NDArray[np.int64]:
 _kept: OrderedDict[tuple[Division, int, float, str], tuple[Samples, Samples | None]] = OrderedDict()
 
 
-def samples_of(division: Division, client: int, held_out: float, device: str) -> tuple[Samples, Samples | None]:
-    """The training and the held-out samples of one client, None where nothing is held out."""
+def samples_of(
+    division: Division, client: int, held_out: float, device: str, dataset: Dataset | None = None
+) -> tuple[Samples, Samples | None]:
+    """The training and the held-out samples of one client, None where nothing is held out.
+
+    Whoever has the division's data set gives it: looking whether it is still the same one takes as long as a minibatch.
+    """
     key = division, client, held_out, device
-    if key in _kept:
+    dataset = dataset or division.load()
+    if key in _kept and _kept[key][0].described is dataset:
         _kept.move_to_end(key)
         return _kept[key]
-    dataset = division.load()
     train, held = held_out_split(parts_of(division)[client], dataset.y_train, held_out, division.seed, client)
     where = choose_device(device)
     made = functools.partial(Samples, dataset.x_train, dataset.y_train, dataset, where)

@@ -6,11 +6,11 @@ training of a minibatch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from flwr.app import Array, ArrayRecord
+from flwr.app import Array, ArrayRecord, RecordDict
 from numpy.typing import NDArray
 
 from fl_protocol.flower import PlainArray, record_of
@@ -35,6 +35,12 @@ def read_array(array: Array) -> NDArray[Any]:
     return np.frombuffer(data, dtype=array.dtype, offset=start).reshape(array.shape)
 
 
+def is_finite(array: Array) -> bool:
+    """Whether all numbers are finite. Looking takes as long as fetching them from another core's cache."""
+    known = array.finite if isinstance(array, PlainArray) else None
+    return bool(np.isfinite(read_array(array)).all()) if known is None else known
+
+
 def to_record(arrays: Mapping[str, NDArray[Any]]) -> ArrayRecord:
     """The arrays as they lie, which must not change any more."""
     return record_of(ArrayRecord, {name: PlainArray(value) for name, value in arrays.items()})
@@ -46,6 +52,19 @@ def from_record(record: ArrayRecord) -> Arrays:
 
 def record_bytes(record: ArrayRecord) -> int:
     return sum(map(num_bytes, record.values()))
+
+
+def content_bytes(contents: Iterable[RecordDict]) -> int:
+    """What the arrays of these messages take on a wire, each counted as often as it is sent."""
+    known: dict[int, int] = {}  # messages of one round share their records
+    total = 0
+    for content in contents:
+        for record in content.values():
+            if isinstance(record, ArrayRecord):
+                if id(record) not in known:
+                    known[id(record)] = record_bytes(record)
+                total += known[id(record)]
+    return total
 
 
 def num_bytes(array: Array) -> int:

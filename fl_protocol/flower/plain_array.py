@@ -33,14 +33,15 @@ class PlainArray(Array):
     """`values` must not change any more; whoever reads them gets them as they lie, and read-only."""
 
     values: NDArray[Any]
+    finite: bool | None  # whether all numbers are, where somebody has looked already
 
-    def __init__(self, values: NDArray[Any]) -> None:
+    def __init__(self, values: NDArray[Any], finite: bool | None = None) -> None:
         lying = np.asarray(values, order="C")  # not ascontiguousarray, which makes a vector of a scalar
         if lying.flags.writeable:
             lying = lying.view()
             lying.flags.writeable = False
         # Past Flower's __setattr__, which keeps account of changes: there are none.
-        self.__dict__.update(values=lying, dtype=dtype_name(lying.dtype), shape=lying.shape, stype=NUMPY)
+        self.__dict__.update(values=lying, dtype=dtype_name(lying.dtype), shape=lying.shape, stype=NUMPY, finite=finite)
 
     @property
     def data(self) -> bytes:

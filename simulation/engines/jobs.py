@@ -76,7 +76,7 @@ class JobQueue:
         """The longest job, and the next ones with it where its kind is quick.
 
         Where a worker's whole share of what waits is quick, it is one call; else a call has a quarter of a share at most, so that
-        whoever is done first takes from the others. A kind that is not `known` comes alone: nobody can tell yet how long it takes.
+        whoever is done first takes from the others. A worker's first message of a kind comes alone (it is not `known`): it loads data.
         """
         share = -(-len(self.heap) // workers)
         first = heapq.heappop(self.heap)[2]

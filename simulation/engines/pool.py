@@ -78,10 +78,11 @@ class Pool:
         # wrong client. So nobody is dealt in advance while one that was charged is tried again.
         suspected = any(job.deaths for job in self.jobs.values())
         for depth in (1,) if suspected else (1, 2):
+            left = len(self.crews)  # workers that have not been given a part of what waits
             for crew in self.crews:
                 if crew.pid and len(crew.calls) < depth and len(self.waiting) > (0 if depth == 1 else len(self.crews)):
-                    # A worker's first message of a kind comes alone: it loads data.
-                    self._send(crew, self.waiting.take(crew.kinds, len(self.crews)))
+                    self._send(crew, self.waiting.take(crew.kinds, left))
+                    left -= 1
 
     def _send(self, crew: Crew, jobs: list[Job]) -> None:
         needed = {stored.number: stored for job in jobs for stored in job.stored.values()}

@@ -23,6 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fl_models.flat import address
+
 FOLDER = Path("/dev/shm")
 NAME = re.compile(r"fedloom-(\d+)-[0-9a-f]+")
 LINE = 64  # bytes: ranges begin on a cache line of their own
@@ -40,7 +42,7 @@ class Mapping:
             self.memory = mmap.mmap(descriptor, size)
         finally:
             os.close(descriptor)
-        self.start = np.frombuffer(self.memory, dtype=np.uint8, count=1).ctypes.data
+        self.start = address(np.frombuffer(self.memory, dtype=np.uint8, count=1))
 
     def array(self, offset: int, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
         """The numbers that lie there."""
@@ -48,7 +50,7 @@ class Mapping:
 
     def offset_of(self, values: NDArray[Any]) -> int | None:
         """Where an array lies in this memory; None if it does not."""
-        offset = values.ctypes.data - self.start
+        offset = address(values) - self.start
         return offset if 0 <= offset < len(self.memory) else None
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from flwr.app import Array, ArrayRecord
 from numpy.typing import NDArray
 
+from fl_models.flat import address
 from fl_protocol.arrays import num_bytes
 from fl_protocol.flower import PlainArray
 from simulation.engines.shared_memory import Range, SharedMemory
@@ -43,7 +44,7 @@ def key_of(record: ArrayRecord) -> tuple[Any, ...]:
 
 def _place(array: Array) -> tuple[Any, ...]:
     if isinstance(array, PlainArray):
-        return array.values.ctypes.data, array.dtype, array.shape
+        return address(array.values), array.dtype, array.shape
     return (id(array.data),)
 
 

@@ -32,6 +32,7 @@ class Packed:
     shape: tuple[int, ...]
     content: int | NDArray[Any]
     stype: str = NUMBERS
+    finite: bool | None = None  # looked at where the numbers were made, as long as they are near at hand
 
     @property
     def nbytes(self) -> int:
@@ -107,8 +108,9 @@ def pack_arrays(record: ArrayRecord, room: Room | None = None) -> PackedArrays:
 def _pack(array: Array, room: Room) -> Packed:
     if not isinstance(array, PlainArray):
         return Packed(array.dtype, tuple(array.shape), np.frombuffer(array.data, dtype=np.uint8), array.stype)
-    offset = room.put(array.values)
-    return Packed(array.dtype, array.shape, array.values if offset is None else offset)
+    offset, values = room.put(array.values), array.values
+    finite = bool(np.isfinite(values).all()) if np.issubdtype(values.dtype, np.floating) else None
+    return Packed(array.dtype, array.shape, values if offset is None else offset, finite=finite)
 
 
 Found = Callable[[int, str, tuple[int, ...]], NDArray[Any]]  # (offset, dtype, shape) -> what lies there
@@ -121,9 +123,9 @@ def unpack_arrays(packed: Mapping[str, Packed], found: Found) -> ArrayRecord:
 
 def _unpack(array: Packed, found: Found) -> Array:
     if isinstance(array.content, int):
-        return PlainArray(found(array.content, array.dtype, array.shape))
+        return PlainArray(found(array.content, array.dtype, array.shape), array.finite)
     if array.stype == NUMBERS:
-        return PlainArray(array.content)
+        return PlainArray(array.content, array.finite)
     return Array(array.dtype, tuple(array.shape), array.stype, array.content.tobytes())
 
 

@@ -6,6 +6,7 @@ foreign app keeps in `context.state` lies in a folder and never travels; our own
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -47,15 +48,17 @@ class ContextFiles:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.used = False  # whether there is any such file; most apps keep none
+
+    def look(self) -> None:
+        self.used = self.used or self.folder.exists()
 
     def _file(self, partition: int) -> Path:
         return self.folder / f"{partition}.state"
 
     def load(self, partition: int) -> bytes:
-        try:
-            return self._file(partition).read_bytes()
-        except FileNotFoundError:
-            return b""
+        file = self._file(partition) if self.used else None
+        return file.read_bytes() if file and file.exists() else b""
 
     def save(self, partition: int, before: bytes, state: RecordDict) -> None:
         if not before and not state:
@@ -63,6 +66,7 @@ class ContextFiles:
         after = to_bytes(state)
         if after != before:
             self.folder.mkdir(parents=True, exist_ok=True)
+            self.used = True
             draft = self.folder / f"{partition}.draft-{os.getpid()}"
             draft.write_bytes(after)
             draft.replace(self._file(partition))
@@ -88,6 +92,7 @@ class Worker:
         speak_for(RUN_ID)
         if torch := sys.modules.get("torch"):
             torch.set_num_threads(1)
+        gc.freeze()  # what was imported stays: looking through it again and again took longer than many a client
         return os.getpid(), self.memory is not None
 
     def answer(
@@ -102,6 +107,7 @@ class Worker:
         self.lying |= {number: _offsets(packed) for number, packed in zip(fresh, records, strict=True)}
         self.records = {number: new[number] if number in new else self.records[number] for number in shared}
         self.lying = {number: self.lying[number] for number in shared}
+        self.states.look()
         room = Room(self.memory, *where, lying=set().union(*self.lying.values()))
         return [self._answer(task, room) for task in tasks]
 
