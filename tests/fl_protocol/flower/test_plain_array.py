@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
+from flwr.app import Array, ArrayRecord, RecordDict
 from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects
 from flwr.supercore.inflatable.inflatable_utils import inflate_object_from_contents
 
 from fl_protocol.arrays import read_array, record_bytes
-from fl_protocol.flower import PlainArray, from_bytes, record_of, to_bytes
+from fl_protocol.flower import PlainArray, from_bytes, to_bytes
 
 CASES = [
     np.arange(6, dtype=np.float32).reshape(2, 3),
@@ -69,13 +69,3 @@ def test_bytes_of_somebody_else_replace_the_numbers() -> None:
     array.data = other.data
     np.testing.assert_array_equal(read_array(array), np.ones(3))
     assert array == other and array.object_id == other.object_id != before
-
-
-def test_a_record_without_checks_is_the_record_with_them() -> None:
-    values = {"lr": 0.1, "names": ["a", "b"]}
-    made = record_of(ConfigRecord, values)
-    assert made == ConfigRecord(dict(values))
-    made["more"] = 1  # and it checks what comes later
-    with pytest.raises(TypeError):
-        made["odd"] = object()  # type: ignore[assignment]
-    assert "more" not in values
