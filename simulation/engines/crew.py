@@ -8,6 +8,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
+from simulation.engines.gpu.slots import Place
 from simulation.engines.jobs import Job
 
 
@@ -20,6 +21,10 @@ class Call:
     jobs: list[Job] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
     given_up: float = math.inf  # when nobody waited for it any more
+    halvings: int = field(init=False)  # of its place's slots, before it
+
+    def __post_init__(self) -> None:
+        self.halvings = self.crew.place.halvings
 
 
 @dataclass(eq=False)
@@ -27,6 +32,7 @@ class Crew:
     """A worker and what it has been given, in order; the first is what it works on."""
 
     actor: Any
+    place: Place
     calls: deque[Call] = field(default_factory=deque)
     pid: int = 0  # known once it is ready
     kinds: set[str] = field(default_factory=set)  # of messages that it has answered

@@ -12,11 +12,12 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from flwr.app import Error, Message
+from flwr.app import Error, Message, MessageType
 
 from fl_config.errors import ConfigError
 from fl_protocol.flower import ErrorCode
 from simulation.engines.crew import Call, Crew
+from simulation.engines.gpu.slots import Place, Slots
 from simulation.engines.jobs import Job, JobQueue
 from simulation.engines.wire import Answer, unpack_arrays, unpack_content
 
@@ -42,10 +43,9 @@ class Pool:
         self._failed_starts = 0
         self._told: set[str] = set()
 
-    def begin(self, ray: Any, new_actor: Callable[[], Any], workers: int) -> None:
-        self.ray, self._new_actor = ray, new_actor
-        for _ in range(workers):
-            self._hire()
+    def begin(self, ray: Any, new_actor: Callable[[Place], Any], slots: Slots) -> None:
+        self.ray, self._new_actor, self.slots = ray, new_actor, slots
+        self._hire()
 
     def end(self) -> None:
         for crew in self.crews:
@@ -53,11 +53,13 @@ class Pool:
         self.crews, self.calls, self.jobs, self.waiting = [], {}, {}, JobQueue()
 
     def _hire(self) -> None:
-        actor = self._new_actor()
-        self._hired = time.monotonic()
-        crew = Crew(actor)
-        self.crews.append(crew)
-        self._call(crew, actor.prepare.remote(), [])
+        """Fill every slot that is free."""
+        while (place := self.slots.take()) is not None:
+            actor = self._new_actor(place)
+            self._hired = time.monotonic()
+            crew = Crew(actor, place)
+            self.crews.append(crew)
+            self._call(crew, actor.prepare.remote(), [])
 
     # Dealing work and collecting answers
 
@@ -121,17 +123,38 @@ class Pool:
         crew.calls.remove(call)
         if crew.calls:
             crew.calls[0].began = time.monotonic()
+        again = True
         if call.jobs:
             crew.kinds.add(call.jobs[0].kind)
+            again = self._fit(call, result)
         else:
             crew.pid, self._failed_starts = result, 0
         self.deal()  # before unpacking, so that the worker goes on meanwhile
         for job, answer in zip(call.jobs, result if call.jobs else [], strict=True):
-            self._reply(job, answer)
+            self._reply(job, answer, again)
 
-    def _reply(self, job: Job, answer: Answer) -> None:
+    def _fit(self, call: Call, answers: Iterable[Answer]) -> bool:
+        """As many workers as the GPU holds, now that these answers tell; whether clients that found no memory are tried again."""
+        place, trained = call.crew.place, call.jobs[0].kind == MessageType.TRAIN
+        again = self.slots.hear(place, [answer.gpu for answer in answers], trained, call.halvings)
+        others = [crew for crew in self.crews if crew.place is place and crew is not call.crew]
+        for crew in others[place.slots - 1 :]:
+            self._dismiss(crew)
+            self._take_back(crew.calls)
+        self._hire()
+        return again
+
+    def _reply(self, job: Job, answer: Answer, again: bool = True) -> None:
         if self.jobs.pop(job.id, None) is None:
             return  # given up before
+        if answer.gpu and answer.gpu.exhausted:
+            if again:
+                self.jobs[job.id], job.alone = job, True
+                self.waiting.put(job)
+            else:
+                reason = f"the GPU's memory does not hold this client, even alone ({answer.gpu}): lower --batch-size"
+                self._refuse(job, ErrorCode.CLIENT_APP_RAISED_EXCEPTION, reason)
+            return
         if answer.reason:
             if answer.place and answer.place not in self._told:
                 self._told.add(answer.place)
@@ -182,9 +205,10 @@ class Pool:
                 self._take_back(crew.calls)
 
     def _dismiss(self, crew: Crew) -> None:
-        """End a worker, if it has not ended by itself, and hire another."""
+        """End a worker, if it has not ended by itself, and hire another where its place has room."""
         self.ray.kill(crew.actor)
         self.crews.remove(crew)
+        crew.place.workers -= 1
         for call in crew.calls:
             self.calls.pop(call.ref, None)
         self._hire()

@@ -10,6 +10,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict
 from numpy.typing import NDArray
 
 from fl_protocol.flower import SUPERLINK_NODE_ID
+from simulation.engines.gpu.reading import Reading
 
 RUN_ID = 1
 FIRST_NODE = SUPERLINK_NODE_ID + 1  # the node of client 0; the others follow
@@ -41,6 +42,7 @@ class Answer:
     place: str = ""  # the kind of error and the line that raised it: the same for every client that meets it
     traceback: str = ""
     seconds: float = 0.0
+    gpu: Reading | None = None  # what the worker's GPU held afterwards
 
 
 def pack_arrays(record: ArrayRecord) -> PackedArrays:

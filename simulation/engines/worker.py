@@ -20,6 +20,7 @@ from flwr.clientapp import ClientApp
 from fl_config.toml import Scalar
 from fl_protocol.code import trust
 from fl_protocol.flower import from_bytes, set_message_id, speak_for, to_bytes
+from simulation.engines.gpu.reading import reading
 from simulation.engines.wire import (
     RUN_ID,
     Answer,
@@ -92,11 +93,12 @@ class Worker:
         try:
             content = self._call(task)
             arrays = {name: pack_arrays(record) for name, record in content.array_records.items()}
-            return Answer(pack_numbers(content), arrays, seconds=time.perf_counter() - began)
+            return Answer(pack_numbers(content), arrays, seconds=time.perf_counter() - began, gpu=reading())
         except (Exception, SystemExit) as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{type(error).__name__} at {last.filename}:{last.lineno}"
-            return Answer({}, {}, f"{type(error).__name__}: {error}", place, traceback.format_exc())
+            told = traceback.format_exc()
+            return Answer({}, {}, f"{type(error).__name__}: {error}", place, told, gpu=reading(error))
 
     def _call(self, task: Task) -> RecordDict:
         before = self.states.load(task.partition)
