@@ -37,6 +37,13 @@ def test_cuda_without_a_gpu_is_a_sentence() -> None:
         clients_device(options({"device": "cuda", "gpus-per-client": 0}))
 
 
-def test_flowers_engine_is_told_a_number() -> None:
-    assert whole_gpus(options({})) == 0.0  # no GPU here
+def test_flowers_engine_is_told_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert whole_gpus(options({})) == 0.0
     assert whole_gpus(options({"gpus-per-client": 0.25})) == 0.25
+
+
+@pytest.mark.usefixtures("pretended_cuda")
+def test_flowers_engine_gives_every_client_a_gpu() -> None:
+    assert whole_gpus(options({})) == 1.0
+    assert whole_gpus(options({"device": "cpu"})) == 0.0
