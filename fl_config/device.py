@@ -58,6 +58,11 @@ def device_memory(device: torch.device | None = None) -> DeviceMemory | None:
     return DeviceMemory(free, total, torch.cuda.memory_reserved(device), torch.cuda.max_memory_reserved(device))
 
 
+def total_memory(device: torch.device) -> int:
+    """Bytes of a GPU in all."""
+    return int(torch.cuda.get_device_properties(device).total_memory)
+
+
 def release_memory() -> None:
     """Give back to the GPU what torch keeps for later tensors; other processes on it may need it."""
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]

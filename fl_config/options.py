@@ -126,12 +126,7 @@ class Options(BaseModel):
         description="ray runs on our pool of workers, inline in this process, flower on Flower's simulation runtime",
         role=HOW,
     )
-    workers: int = option(
-        0,
-        ge=0,
-        description="client processes of a simulation; 0 is one per core, or as many as the GPUs hold",
-        role=HOW,
-    )
+    workers: int = option(0, ge=0, description="client processes of a simulation; 0 is as many as fit", role=HOW)
     ray_address: str = option(
         "",
         description="a running Ray cluster for the ray engine; its nodes need fedloom, the data and the run folder on a shared disk. Empty starts one here",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import overload
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from fl_config.device import choose_device
@@ -18,7 +19,7 @@ from fl_data.label_skew import label_counts
 from fl_data.partitions import Parts, client_names, partition
 from fl_data.partitions.column import client_column
 from fl_data.partitions.drawn import Drawn
-from fl_data.samples import Samples
+from fl_data.samples import Samples, residence
 from fl_data.store import load
 from fl_data.target import held_out_split
 
@@ -138,6 +139,17 @@ def samples_of(division: Division, client: int, held_out: float, device: str) ->
     dataset = division.load()
     train, held = held_out_split(parts_of(division)[client], dataset.y_train, held_out, division.seed, client)
     where = choose_device(device)
-    return Samples(dataset.x_train, dataset.y_train, dataset, where, train), Samples(
-        dataset.x_train, dataset.y_train, dataset, where, held
-    )
+    kept = min(division.clients, KEPT_CLIENTS)
+    lie = residence(dataset, where, len(dataset.y_train), len(train) + len(held), kept)
+    if lie == "whole":
+        whole = _whole(division, where)
+        return whole.part(train), whole.part(held)
+    home = torch.device("cpu") if lie == "host" else where
+    both = [Samples(dataset.x_train, dataset.y_train, dataset, where, part, home=home) for part in (train, held)]
+    return both[0], both[1]
+
+
+@functools.lru_cache(maxsize=1)
+def _whole(division: Division, where: torch.device) -> Samples:
+    dataset = division.load()
+    return Samples(dataset.x_train, dataset.y_train, dataset, where)

@@ -123,10 +123,9 @@ class Pool:
         crew.calls.remove(call)
         if crew.calls:
             crew.calls[0].began = time.monotonic()
-        again = True
+        again = self._fit(call, result) if call.jobs and crew.place.gpus else None
         if call.jobs:
             crew.kinds.add(call.jobs[0].kind)
-            again = self._fit(call, result)
         else:
             crew.pid, self._failed_starts = result, 0
         self.deal()  # before unpacking, so that the worker goes on meanwhile
@@ -137,23 +136,21 @@ class Pool:
         """As many workers as the GPU holds, now that these answers tell; whether clients that found no memory are tried again."""
         place, trained = call.crew.place, call.jobs[0].kind == MessageType.TRAIN
         again = self.slots.hear(place, [answer.gpu for answer in answers], trained, call.halvings)
-        others = [crew for crew in self.crews if crew.place is place and crew is not call.crew]
-        for crew in others[place.slots - 1 :]:
+        for crew in [each for each in self.crews if each.place is place and each is not call.crew][place.slots - 1 :]:
             self._dismiss(crew)
             self._take_back(crew.calls)
         self._hire()
         return again
 
-    def _reply(self, job: Job, answer: Answer, again: bool = True) -> None:
+    def _reply(self, job: Job, answer: Answer, again: bool | None = None) -> None:
         if self.jobs.pop(job.id, None) is None:
             return  # given up before
-        if answer.gpu and answer.gpu.exhausted:
+        if again is not None and answer.gpu and answer.gpu.exhausted:
             if again:
-                self.jobs[job.id], job.alone = job, True
-                self.waiting.put(job)
+                job.alone = True
+                self.put(job)
             else:
-                reason = f"the GPU's memory does not hold this client, even alone ({answer.gpu}): lower --batch-size"
-                self._refuse(job, ErrorCode.CLIENT_APP_RAISED_EXCEPTION, reason)
+                self._refuse(job, ErrorCode.CLIENT_APP_RAISED_EXCEPTION, answer.gpu.complaint)
             return
         if answer.reason:
             if answer.place and answer.place not in self._told:

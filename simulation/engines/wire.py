@@ -10,7 +10,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict
 from numpy.typing import NDArray
 
 from fl_protocol.flower import SUPERLINK_NODE_ID
-from simulation.engines.gpu.reading import Reading
+from simulation.engines.gpu.gpu_memory import Reading
 
 RUN_ID = 1
 FIRST_NODE = SUPERLINK_NODE_ID + 1  # the node of client 0; the others follow

@@ -20,7 +20,7 @@ from flwr.clientapp import ClientApp
 from fl_config.toml import Scalar
 from fl_protocol.code import trust
 from fl_protocol.flower import from_bytes, set_message_id, speak_for, to_bytes
-from simulation.engines.gpu.reading import reading
+from simulation.engines.gpu.gpu_memory import reading
 from simulation.engines.wire import (
     RUN_ID,
     Answer,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fl_config.files import write_atomically
-from simulation.engines.gpu.reading import Reading, gigabytes
+from simulation.engines.gpu.gpu_memory import Reading, gigabytes
 
 log = logging.getLogger("fedloom")
 USABLE = 0.9  # of the memory; the rest is for clients that take more than the first did

@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulation.engines.gpu.reading import Reading
+from simulation.engines.gpu.gpu_memory import Reading
 from simulation.engines.gpu.slots import Place, Slots, fitting, spread
 
 GB = 2**30

@@ -9,7 +9,7 @@ import torch
 
 from fl_config import device
 from fl_config.device import DeviceMemory
-from simulation.engines.gpu.reading import LARGEST_CONTEXT, Reading, ran_out_of_memory, reading
+from simulation.engines.gpu.gpu_memory import LARGEST_CONTEXT, Reading, ran_out_of_memory, reading
 
 GB = 2**30
 

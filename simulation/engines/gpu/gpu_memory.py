@@ -38,10 +38,11 @@ class Reading:
         """What is free, and what this worker would leave behind."""
         return self.free + self.held + self.context
 
-    def __str__(self) -> str:
-        return (
-            f"{gigabytes(self.total)} in all, {gigabytes(self.free)} free, {gigabytes(self.peak)} taken by this client"
-        )
+    @property
+    def complaint(self) -> str:
+        """What is said of a client that did not fit although no other worker was beside it."""
+        of = f"{gigabytes(self.total)} in all, {gigabytes(self.free)} free, {gigabytes(self.peak)} taken by the worker"
+        return f"the GPU's memory does not hold this client, even alone ({of}): lower --batch-size, or use --device cpu"
 
 
 def gigabytes(count: float) -> str:
@@ -49,6 +50,8 @@ def gigabytes(count: float) -> str:
 
 
 def ran_out_of_memory(error: BaseException | None) -> bool:
+    if error is None:
+        return False
     said = f"{type(error).__name__}: {error}"
     return type(error).__name__ == "OutOfMemoryError" or any(complaint in said for complaint in COMPLAINTS)
 
