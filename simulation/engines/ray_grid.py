@@ -22,7 +22,7 @@ from flwr.serverapp import Grid
 
 from fl_config.toml import Scalar
 from fl_protocol.flower import Run, begin_run, set_message_id
-from simulation.engines.gpu.placement import Reservations, Share, nodes, plan_slots
+from simulation.engines.gpu.reservations import Reservations, Share, nodes, plan_slots
 from simulation.engines.gpu.slots import Place
 from simulation.engines.interrupts import NoInterruptLost
 from simulation.engines.jobs import Job

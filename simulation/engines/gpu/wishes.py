@@ -5,7 +5,7 @@ from __future__ import annotations
 from fl_config.device import choose_device
 from fl_config.errors import ConfigError
 from fl_config.options import Options
-from simulation.engines.gpu.placement import Share
+from simulation.engines.gpu.reservations import Share
 
 
 def clients_device(config: Options) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fl_config.errors import ConfigError
-from simulation.engines.gpu.placement import Node, Share, plan_slots
+from simulation.engines.gpu.reservations import Node, Share, plan_slots
 from simulation.engines.gpu.slots import Slots
 
 LARGE = Node("10.0.0.1", 64, 8)
