@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import overload
 
@@ -19,11 +20,11 @@ from fl_data.label_skew import label_counts
 from fl_data.partitions import Parts, client_names, partition
 from fl_data.partitions.column import client_column
 from fl_data.partitions.drawn import Drawn
-from fl_data.samples import Samples, residence
+from fl_data.samples import Samples, kept_bytes, residence
 from fl_data.store import load
 from fl_data.target import held_out_split
 
-KEPT_CLIENTS = 64  # whose samples stay in memory
+KEPT_BYTES = 2**28  # of samples that stay in memory; as many clients as would fit if all were like the last one
 
 
 @dataclass(frozen=True)
@@ -133,20 +134,30 @@ def counts_of(config: Options, dataset: Dataset) -> NDArray[np.int64]:
     return label_counts(dataset.y_train, parts, dataset.num_classes)
 
 
-@functools.lru_cache(maxsize=KEPT_CLIENTS)
-def samples_of(division: Division, client: int, held_out: float, device: str) -> tuple[Samples, Samples]:
-    """The training and the held-out samples of one client."""
+_kept: OrderedDict[tuple[Division, int, float, str], tuple[Samples, Samples | None]] = OrderedDict()
+
+
+def samples_of(division: Division, client: int, held_out: float, device: str) -> tuple[Samples, Samples | None]:
+    """The training and the held-out samples of one client, None where nothing is held out."""
+    key = division, client, held_out, device
+    if key in _kept:
+        _kept.move_to_end(key)
+        return _kept[key]
     dataset = division.load()
     train, held = held_out_split(parts_of(division)[client], dataset.y_train, held_out, division.seed, client)
     where = choose_device(device)
-    kept = min(division.clients, KEPT_CLIENTS)
-    lie = residence(dataset, where, len(dataset.y_train), len(train) + len(held), kept)
+    lie = residence(dataset, where, len(dataset.y_train), len(train) + len(held))
+    made: Callable[[NDArray[np.int64]], Samples] = functools.partial(
+        Samples, dataset.x_train, dataset.y_train, dataset, where, home=torch.device("cpu") if lie == "host" else where
+    )
     if lie == "whole":
-        whole = _whole(division, where)
-        return whole.part(train), whole.part(held)
-    home = torch.device("cpu") if lie == "host" else where
-    both = [Samples(dataset.x_train, dataset.y_train, dataset, where, part, home=home) for part in (train, held)]
-    return both[0], both[1]
+        made = _whole(division, where).part
+    samples = made(train), made(held) if len(held) else None
+    most = max(1, kept_bytes(where, lie, KEPT_BYTES) // max(1, samples[0].nbytes))
+    while len(_kept) >= most:
+        _kept.popitem(last=False)
+    _kept[key] = samples
+    return samples
 
 
 @functools.lru_cache(maxsize=1)

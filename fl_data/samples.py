@@ -5,13 +5,14 @@ shift = -mean/std laid out for a whole row: several times as fast as broadcastin
 channels_last without a copy.
 
 Several processes share a GPU, and each has samples of its own there, so they may take a small share of its memory only:
-the whole training set where it fits into that share, and clients are places in it; else every client's own samples where those of
-all clients that a process keeps fit; else they stay in the host's memory and go over batch by batch. The numbers are the same.
+the whole training set where it fits into that share, and clients are places in it; else the samples of the last clients, as many
+as fit; those of a client that does not fit alone stay in the host's memory and go over batch by batch. The numbers are the same.
 """
 
 from __future__ import annotations
 
 import copy
+import functools
 import math
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -60,6 +61,22 @@ class Sized(Protocol):
     def shape(self) -> tuple[int, ...]: ...
 
 
+def _own_rows(values: np.ndarray, indices: np.ndarray | None) -> np.ndarray:
+    """A copy of the rows, always: memory-mapped ones are read-only, which torch tensors cannot be."""
+    plain = np.asarray(values)  # indexing a memory map itself is slower
+    return plain.copy() if indices is None else plain[np.asarray(indices)]
+
+
+@functools.lru_cache(maxsize=16)
+def _normal_row(
+    mean: tuple[float, ...], std: tuple[float, ...], pixels: int, device: str
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Scale and shift of a whole row; the same for every client of a data set."""
+    deviation, middle = torch.tensor(std, dtype=torch.float64), torch.tensor(mean, dtype=torch.float64)
+    scale = (1 / (255 * deviation)).float().repeat(pixels).to(device)
+    return scale, (-middle / deviation).float().repeat(pixels).to(device)
+
+
 class Samples:
     """`x` and `y` gathered once; `batch(index)` gives normalised float images, features, or int64 tokens.
 
@@ -82,10 +99,9 @@ class Samples:
         self._places: torch.Tensor | None = None
         home = self.device if home is None else home
         asked: Labels = labels if labels is not None else getattr(dataset, "labels", "classes")
-        # A copy, always: memory-mapped rows are read-only, which torch tensors cannot be.
-        rows = np.array(x if indices is None else x[indices])
+        rows = _own_rows(x, indices)
         kind = np.int64 if asked == "classes" else np.float32
-        own = None if y is None else np.array(y if indices is None else y[indices], dtype=kind)
+        own = None if y is None else _own_rows(y, indices).astype(kind, copy=False)
         if own is not None and len(own) != len(rows):
             raise ValueError(f"{len(rows)} samples were given with {len(own)} labels.")
         self.y = None if own is None else torch.from_numpy(own).to(self.device)
@@ -101,10 +117,7 @@ class Samples:
         self._rows = pixels.view(count, height * width * channels)
         self._x = pixels.permute(0, 3, 1, 2)
         self._sides = (-1, height, width, channels)
-        std = torch.tensor(dataset.std, dtype=torch.float64)
-        mean = torch.tensor(dataset.mean, dtype=torch.float64)
-        self._scale = (1 / (255 * std)).float().repeat(height * width).to(self.device)
-        self._shift = (-mean / std).float().repeat(height * width).to(self.device)
+        self._scale, self._shift = _normal_row(dataset.mean, dataset.std, height * width, str(device))
 
     def part(self, places: np.ndarray) -> Samples:
         """The samples at these places, which stay where they are."""
@@ -120,6 +133,10 @@ class Samples:
 
     def __len__(self) -> int:
         return int((self._x if self._places is None else self._places).shape[0])
+
+    @property
+    def nbytes(self) -> int:
+        return int((self._x if self._places is None else self._places).nbytes)
 
     def batch(self, index: torch.Tensor | slice) -> tuple[torch.Tensor, torch.Tensor | None]:
         """The samples and labels at these places."""
@@ -137,13 +154,18 @@ class Samples:
         return normal.view(self._sides).permute(0, 3, 1, 2), labels
 
 
-def residence(dataset: Sized, device: torch.device, everything: int, client: int, kept: int) -> Residence:
-    """For a client of so many samples, of which `kept` are kept, in a data set of `everything`; "own" on all but CUDA devices."""
+def residence(dataset: Sized, device: torch.device, everything: int, client: int) -> Residence:
+    """Where a client of so many samples has them, of a data set of `everything`; "own" on all but CUDA devices."""
     if device.type != "cuda":
         return "own"
     if fits(dataset, everything, device, SHARED):
         return "whole"
-    return "own" if fits(dataset, kept * client, device, SHARED) else "host"
+    return "own" if fits(dataset, client, device, SHARED) else "host"
+
+
+def kept_bytes(device: torch.device, lie: Residence, most: int) -> int:
+    """How much of its clients' samples a process keeps: `most`, or less where they lie on a GPU."""
+    return min(most, int(SHARED * hardware.total_memory(device))) if device.type == "cuda" and lie == "own" else most
 
 
 def home(dataset: Sized, count: int, device: torch.device) -> torch.device:

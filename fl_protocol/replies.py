@@ -16,9 +16,9 @@ import numpy as np
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
 
 from fl_config.errors import last_line
-from fl_protocol.arrays import from_record, read_array, record_bytes, to_record
+from fl_protocol.arrays import from_record, num_bytes, read_array, record_bytes, to_record
 from fl_protocol.codec import CONFIG, VERSION, configuration
-from fl_protocol.flower import ErrorCode
+from fl_protocol.flower import ErrorCode, record_of
 from fl_protocol.layout import Layout
 from fl_protocol.types import Arrays, ClientId, Vector
 
@@ -138,7 +138,7 @@ class Trained:
         if self.extra:
             content[EXTRA] = to_record(self.extra)
         content |= {f"{GROUPS}:{name}": to_record(group) for name, group in self.groups.items()}
-        return RecordDict(content)
+        return record_of(RecordDict, content)
 
 
 @dataclass
@@ -267,5 +267,5 @@ def _check_declared(arrays: ArrayRecord, layout: Layout) -> None:
         if arrays[name].dtype != layout.dtypes[name]:
             raise BadReply(f"its array {name!r} is {arrays[name].dtype} instead of {layout.dtypes[name]}")
         limit = math.prod(shape) * np.dtype(layout.dtypes[name]).itemsize + 4096
-        if len(arrays[name].data) > limit:
-            raise BadReply(f"its array {name!r} takes {len(arrays[name].data)} bytes, more than its shape needs")
+        if num_bytes(arrays[name]) > limit:
+            raise BadReply(f"its array {name!r} takes {num_bytes(arrays[name])} bytes, more than its shape needs")

@@ -19,6 +19,8 @@ from fl_protocol.flower import ErrorCode
 from simulation.engines.crew import Call, Crew
 from simulation.engines.gpu.slots import Place, Slots
 from simulation.engines.jobs import Job, JobQueue
+from simulation.engines.shared_memory import Range, SharedMemory
+from simulation.engines.stored import looked_up
 from simulation.engines.wire import Answer, unpack_arrays, unpack_content
 
 log = logging.getLogger("fedloom")
@@ -27,6 +29,7 @@ PATIENCE = 10.0  # seconds that a call of several messages may take, expected ar
 START_TIMEOUT = 300.0  # seconds in which the first of the workers must be ready
 FAILED_STARTS = 3  # workers dying in a row before they have started
 TRIES = 2  # of a client whose worker dies
+WORTH_SHARING = 2**15  # bytes of answers; fewer come along with the call's result
 
 
 class Pool:
@@ -40,11 +43,15 @@ class Pool:
         self.calls: dict[Any, Call] = {}
         self.replies: dict[str, Message] = {}  # not pulled yet
         self.sizes: dict[int, int] = {}  # examples by client, from replies
+        self.memory: SharedMemory | None = None
+        self._doomed: list[Range | None] = []  # a worker that is being killed may still write there: never used again
         self._failed_starts = 0
         self._told: set[str] = set()
 
-    def begin(self, ray: Any, new_actor: Callable[[Place], Any], slots: Slots) -> None:
-        self.ray, self._new_actor, self.slots = ray, new_actor, slots
+    def begin(
+        self, ray: Any, new_actor: Callable[[Place], Any], slots: Slots, memory: SharedMemory | None = None
+    ) -> None:
+        self.ray, self._new_actor, self.slots, self.memory = ray, new_actor, slots, memory
         self._hire()
 
     def end(self) -> None:
@@ -55,11 +62,10 @@ class Pool:
     def _hire(self) -> None:
         """Fill every slot that is free."""
         while (place := self.slots.take()) is not None:
-            actor = self._new_actor(place)
+            crew = Crew(self._new_actor(place), place)
             self._hired = time.monotonic()
-            crew = Crew(actor, place)
             self.crews.append(crew)
-            self._call(crew, actor.prepare.remote(), [])
+            self._call(crew, crew.actor.prepare.remote(self.memory.path if self.memory else ""), [])
 
     # Dealing work and collecting answers
 
@@ -78,17 +84,22 @@ class Pool:
             for crew in self.crews:
                 if crew.pid and len(crew.calls) < depth and len(self.waiting) > (0 if depth == 1 else len(self.crews)):
                     # A worker's first message of a kind comes alone: it loads data.
-                    jobs = self.waiting.take(crew.kinds, 1 + len(self.waiting) // (4 * len(self.crews)))
-                    refs = {number: ref for job in jobs for number, ref in job.refs.items()}
-                    # Every reference in a call costs the object store's time, also for what the worker has had before.
-                    fresh = {number: ref for number, ref in refs.items() if number not in crew.records}
-                    crew.records = set(refs)
-                    tasks = [job.task() for job in jobs]
-                    answers = crew.actor.answer.remote(tasks, list(refs), list(fresh), *fresh.values())
-                    self._call(crew, answers, jobs)
+                    self._send(crew, self.waiting.take(crew.kinds, len(self.crews)))
 
-    def _call(self, crew: Crew, ref: Any, jobs: list[Job]) -> None:
-        call = Call(ref, crew, jobs)
+    def _send(self, crew: Crew, jobs: list[Job]) -> None:
+        needed = {stored.number: stored for job in jobs for stored in job.stored.values()}
+        # Every reference in a call costs the object store's time, also for what the worker has had before.
+        fresh = {number: stored for number, stored in needed.items() if number not in crew.records}
+        crew.records = set(needed)
+        expected = self.waiting.expected_bytes(jobs)
+        room = self.memory.take(expected) if self.memory and crew.here and expected >= WORTH_SHARING else None
+        where = (room.offset, room.offset + room.size) if room else (0, 0)
+        records = [stored.for_worker(self.ray, crew.here) for stored in fresh.values()]
+        answers = crew.actor.answer.remote([job.task() for job in jobs], list(needed), list(fresh), where, *records)
+        self._call(crew, answers, jobs, room)
+
+    def _call(self, crew: Crew, ref: Any, jobs: list[Job], room: Range | None = None) -> None:
+        call = Call(ref, crew, jobs, room=room)
         crew.calls.append(call)
         self.calls[ref] = call
 
@@ -127,10 +138,10 @@ class Pool:
         if call.jobs:
             crew.kinds.add(call.jobs[0].kind)
         else:
-            crew.pid, self._failed_starts = result, 0
+            (crew.pid, crew.here), self._failed_starts = result, 0
         self.deal()  # before unpacking, so that the worker goes on meanwhile
         for job, answer in zip(call.jobs, result if call.jobs else [], strict=True):
-            self._reply(job, answer, again)
+            self._reply(job, answer, call, again)
 
     def _fit(self, call: Call, answers: Iterable[Answer]) -> bool:
         """As many workers as the GPU holds, now that these answers tell; whether clients that found no memory are tried again."""
@@ -142,7 +153,7 @@ class Pool:
         self._hire()
         return again
 
-    def _reply(self, job: Job, answer: Answer, again: bool | None = None) -> None:
+    def _reply(self, job: Job, answer: Answer, call: Call, again: bool | None = None) -> None:
         if self.jobs.pop(job.id, None) is None:
             return  # given up before
         if again is not None and answer.gpu and answer.gpu.exhausted:
@@ -163,7 +174,8 @@ class Pool:
             if "num-examples" in numbers:
                 self.sizes[job.client] = int(numbers["num-examples"])
         self.waiting.learn(job, answer)
-        arrays = {name: unpack_arrays(packed) for name, packed in answer.arrays.items()}
+        found = looked_up([call.room, *(stored.range for job in call.jobs for stored in job.stored.values())])
+        arrays = {name: unpack_arrays(packed, found) for name, packed in answer.arrays.items()}
         self.replies[job.id] = Message(unpack_content(answer.numbers, arrays), reply_to=job.message)
 
     def _refuse(self, job: Job, code: int, reason: str) -> None:
@@ -208,6 +220,7 @@ class Pool:
         crew.place.workers -= 1
         for call in crew.calls:
             self.calls.pop(call.ref, None)
+            self._doomed.append(call.room)
         self._hire()
 
     def _bury(self, crew: Crew, error: BaseException) -> None:
@@ -228,7 +241,7 @@ class Pool:
                 break
             call = left.pop(0)
             for job, answer in zip(call.jobs, answers if call.jobs else [], strict=True):
-                self._reply(job, answer)
+                self._reply(job, answer, call)
         if left and len(left[0].jobs) == 1:
             self._charge(left[0].jobs[0])
         self._take_back(left)

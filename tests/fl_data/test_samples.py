@@ -10,7 +10,7 @@ import torch
 
 from fl_config import device
 from fl_data import Samples
-from fl_data.samples import SHARED, fits, home, residence
+from fl_data.samples import SHARED, fits, home, kept_bytes, residence
 
 COLOUR = SimpleNamespace(kind="image", mean=(0.5, 0.4, 0.3), std=(0.2, 0.25, 0.5), flips=True)
 GREY = SimpleNamespace(kind="image", mean=(0.3,), std=(0.35,), flips=False)
@@ -94,15 +94,17 @@ def test_on_a_gpu_samples_lie_where_there_is_room(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(device, "total_memory", lambda _: 8 * 2**30)
     gpu = torch.device("cuda")
     cifar = SimpleNamespace(kind="image", shape=(3, 32, 32))
-    assert residence(cifar, gpu, everything=50_000, client=5_000, kept=10) == "whole"
-    assert residence(cifar, gpu, everything=10**6, client=500, kept=64) == "own"
-    assert residence(cifar, gpu, everything=10**6, client=10_000, kept=64) == "host"
+    assert residence(cifar, gpu, everything=50_000, client=5_000) == "whole"
+    assert residence(cifar, gpu, everything=10**6, client=5_000) == "own"
+    assert residence(cifar, gpu, everything=10**6, client=100_000) == "host"
     for elsewhere in ("cpu", "mps"):
-        assert residence(cifar, torch.device(elsewhere), everything=10**9, client=10**7, kept=64) == "own"
+        assert residence(cifar, torch.device(elsewhere), everything=10**9, client=10**7) == "own"
     # 2 % of 8 GB hold 171,798,691 bytes: so many images with their labels, or a fourth as many features.
     for kind, count in (("image", 171_798_691 // 3080), ("features", 171_798_691 // 12_296)):
         about = SimpleNamespace(kind=kind, shape=(3, 32, 32))
         assert fits(about, count, gpu, SHARED) and not fits(about, count + 1, gpu, SHARED)
+    assert kept_bytes(gpu, "own", 2**28) == 171_798_691
+    assert kept_bytes(gpu, "host", 2**28) == kept_bytes(torch.device("cpu"), "own", 2**28) == 2**28
     assert home(cifar, 600_000, gpu) == gpu
     assert home(cifar, 800_000, gpu) == torch.device("cpu")
     assert home(cifar, 10**9, torch.device("mps")) == torch.device("mps")

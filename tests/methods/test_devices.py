@@ -27,8 +27,9 @@ def train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Train]:
     """The model of a run on a device, or its complaints."""
 
     def forget() -> None:
-        for kept in (fl_data.division.samples_of, fl_data.division._whole, fl_models.spec.flat_model):
-            kept.cache_clear()
+        fl_data.division._kept.clear()
+        fl_data.division._whole.cache_clear()
+        fl_models.spec.flat_model.cache_clear()
 
     def on(device: torch.device, **options: Any) -> dict[str, Any]:
         forget()
