@@ -37,7 +37,7 @@ def pretended_cuda(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     for (owner, name, _), value in zip(flags, before, strict=True):
         setattr(owner, name, value)
-    torch.use_deterministic_algorithms(False)
+    torch.set_deterministic_debug_mode("default")
 
 
 @pytest.fixture

@@ -91,7 +91,8 @@ def _rows(text: str) -> list[list[str]]:
 def _make_deterministic() -> None:
     """The same bits again; an operation that cannot give them raises an error with its name instead of giving others."""
     os.environ.setdefault(*WORKSPACE)
-    torch.use_deterministic_algorithms(True)
+    # The same switch as `use_deterministic_algorithms`, which loads torch's compiler too: a second or more in every worker.
+    torch.set_deterministic_debug_mode("error")
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]  # nothing unwritten is read
     torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
     # TF32 keeps 10 bits of a float32's 23, on some types of GPU and not on others.

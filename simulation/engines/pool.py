@@ -146,7 +146,9 @@ class Pool:
     def _fit(self, call: Call, answers: Iterable[Answer]) -> bool:
         """As many workers as the GPU holds, now that these answers tell; whether clients that found no memory are tried again."""
         place, trained = call.crew.place, call.jobs[0].kind == MessageType.TRAIN
-        again = self.slots.hear(place, [answer.gpu for answer in answers], trained, call.halvings)
+        # A client that failed for another reason took less than it would have.
+        told = [each.gpu for each in answers if not each.reason or (each.gpu and each.gpu.exhausted)]
+        again = self.slots.hear(place, told, trained, call.halvings)
         for crew in [each for each in self.crews if each.place is place and each is not call.crew][place.slots - 1 :]:
             self._dismiss(crew)
             self._take_back(crew.calls)

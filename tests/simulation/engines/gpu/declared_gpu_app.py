@@ -28,6 +28,8 @@ if "CUDA_VISIBLE_DEVICES" in os.environ:  # in a worker that Ray gave a GPU; the
 def answer(message: Message, context: Context) -> Message:
     order = dict(message.content["config"])  # type: ignore[arg-type]
     number = int(context.node_config["partition-id"])
+    if order.get("broken"):
+        raise ValueError("told to fail")
     if order.get("too-large") == number and _first_time(str(order.get("once", ""))):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
     facts = {"num-examples": 10, "pid": os.getpid(), "gpu": int(os.environ.get("CUDA_VISIBLE_DEVICES", "-1"))}

@@ -56,7 +56,11 @@ def gpus_of_workers(grid: RayGrid, workers: int) -> Counter[int]:
 def test_every_gpu_begins_with_one_worker_and_gets_as_many_as_fit(grid: RayGrid, folder: Path) -> None:
     replies = grid.send_and_receive(orders(range(2), MessageType.QUERY), timeout=60)
     assert len(answered(replies)) == 2
-    assert [place.workers for place in grid.pool.slots.places] == [1, 1]  # a query measures nothing
+    assert sorted(refused(grid.send_and_receive(orders(range(2), broken=True), timeout=60))) == [0, 1]
+    assert [place.workers for place in grid.pool.slots.places] == [
+        1,
+        1,
+    ]  # neither a query nor a failure measures anything
     assert gpus_of_workers(grid, 4) == {0: 2, 1: 2}  # six cores would be three each
     assert (folder / "gpu.json").read_text() == f'{{"footprint": {int(6.5 * 2**30)}}}'
 
