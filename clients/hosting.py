@@ -20,6 +20,7 @@ from fl_config.errors import ConfigError
 from fl_config.options import PRIVATE, Options, options_of_run
 from fl_data import Dataset, Samples, held_out_split, load
 from fl_data.division import Division, names_of, samples_of
+from fl_data.samples import home
 from fl_models.spec import ModelSpec, flat_model, initial_state, model_spec, outputs_of
 from fl_protocol.code import Code, code_of_client
 from fl_protocol.messages import Setup
@@ -118,7 +119,8 @@ def hosted_client(config: Options, node: Mapping[str, Any], setup: Setup, state:
     everything = np.arange(len(dataset.y_train))
     train, held = held_out_split(everything, dataset.y_train, setup.held_out, config.seed, name)
     where = choose_device(config.device)
-    samples = [Samples(dataset.x_train, dataset.y_train, dataset, where, indices) for indices in (train, held)]
+    lie = home(dataset, len(everything), where)
+    samples = [Samples(dataset.x_train, dataset.y_train, dataset, where, part, home=lie) for part in (train, held)]
     folder = Path(str(node["state"])) if "state" in node else None
     spec = model_spec(config, dataset, setup.projection, num_outputs=outputs_of(dataset), source=code.model)
     return LocalClient(

@@ -126,7 +126,7 @@ class Options(BaseModel):
         description="ray runs on our pool of workers, inline in this process, flower on Flower's simulation runtime",
         role=HOW,
     )
-    workers: int = option(0, ge=0, description="client processes of a simulation; 0 is one per core", role=HOW)
+    workers: int = option(0, ge=0, description="client processes of a simulation; 0 is as many as fit", role=HOW)
     ray_address: str = option(
         "",
         description="a running Ray cluster for the ray engine; its nodes need fedloom, the data and the run folder on a shared disk. Empty starts one here",
@@ -135,7 +135,11 @@ class Options(BaseModel):
     device: Literal["auto", "cpu", "cuda", "mps"] = option(
         "auto", description="where clients train; auto takes a GPU if there is one", role=HOW
     )
-    gpus_per_client: float = option(0.0, ge=0, description="share of a GPU that a simulated client takes", role=HOW)
+    gpus_per_client: Annotated[float, Field(ge=0)] | Literal["auto"] = option(
+        "auto",
+        description="share of a GPU that a simulated client takes; auto measures how many fit into the memory, 0 trains clients on the CPU",
+        role=HOW,
+    )
     mixed_precision: bool = option(False, description="train in bfloat16 where the device has it")
     eval_every: int = option(1, ge=1, description="evaluate the global model every so many rounds (and after the last)")
     save_every: int = option(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import overload
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from fl_config.device import choose_device
@@ -19,7 +20,7 @@ from fl_data.label_skew import label_counts
 from fl_data.partitions import Parts, client_names, partition
 from fl_data.partitions.column import client_column
 from fl_data.partitions.drawn import Drawn
-from fl_data.samples import Samples
+from fl_data.samples import Samples, kept_bytes, residence
 from fl_data.store import load
 from fl_data.target import held_out_split
 
@@ -150,10 +151,21 @@ def samples_of(
         return _kept[key]
     train, held = held_out_split(parts_of(division)[client], dataset.y_train, held_out, division.seed, client)
     where = choose_device(device)
-    made = functools.partial(Samples, dataset.x_train, dataset.y_train, dataset, where)
+    lie = residence(dataset, where, len(dataset.y_train), len(train) + len(held))
+    made: Callable[[NDArray[np.int64]], Samples] = functools.partial(
+        Samples, dataset.x_train, dataset.y_train, dataset, where, home=torch.device("cpu") if lie == "host" else where
+    )
+    if lie == "whole":
+        made = _whole(division, where).part
     samples = made(train), made(held) if len(held) else None
-    most = max(1, KEPT_BYTES // max(1, samples[0].nbytes))
+    most = max(1, kept_bytes(where, lie, KEPT_BYTES) // max(1, samples[0].nbytes))
     while len(_kept) >= most:
         _kept.popitem(last=False)
     _kept[key] = samples
     return samples
+
+
+@functools.lru_cache(maxsize=1)
+def _whole(division: Division, where: torch.device) -> Samples:
+    dataset = division.load()
+    return Samples(dataset.x_train, dataset.y_train, dataset, where)

@@ -14,7 +14,7 @@ from flwr.app import ArrayRecord
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
-from fl_config.device import choose_device
+from fl_config.device import server_device
 from fl_config.errors import ConfigError
 from fl_data import Augment, Dataset, Samples, load, target_set
 from fl_data.division import ClientCounts, clients_of, counts_of, dataset_of
@@ -78,7 +78,7 @@ class Server:
             folder.write_partition(
                 list(dataset.class_names), list(names or range(len(counts))), np.asarray(counts), of_target
             )
-        device = choose_device(config.device)
+        device = server_device(config.device)
         resources = ServerResources(
             build=lambda: build_model(spec),
             seed=config.seed,

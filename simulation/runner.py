@@ -25,6 +25,7 @@ from fl_runs.resume import resumed
 from fl_runs.server import server_data
 from fl_strategies.round.exchange import RunStopped
 from fl_strategies.round.records import Observer, Record
+from simulation.engines.gpu.wishes import clients_device, share_of
 
 if TYPE_CHECKING:
     from simulation.engines.ray_grid import RayGrid
@@ -73,7 +74,7 @@ def ray_grid(config: Options, run_config: dict[str, Scalar]) -> RayGrid:
         config.clients,
         run_config,
         workers=config.workers,
-        gpus_per_client=config.gpus_per_client,
+        gpus_per_client=share_of(config),
         address=config.ray_address,
         folder=str(Path(config.state_folder) / "contexts"),
     )
@@ -87,6 +88,8 @@ def run(config: Mapping[str, Any], observers: Sequence[Observer] = (), stop: thr
     trust()
     finished = True
     run_config: dict[str, Scalar] = as_flat(plan.config)
+    if plan.config.engine != "inline":
+        run_config["device"] = clients_device(plan.config)
     with contextlib.ExitStack() as stack:
         grid: Grid | None = None
         if plan.config.engine == "ray":

@@ -8,6 +8,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
+from simulation.engines.gpu.slots import Place
 from simulation.engines.jobs import Job
 from simulation.engines.shared_memory import Range
 
@@ -22,6 +23,10 @@ class Call:
     began: float = field(default_factory=time.monotonic)
     given_up: float = math.inf  # when nobody waited for it any more
     room: Range | None = None  # of the shared memory, for its answers
+    halvings: int = field(init=False)  # of its place's slots, before it
+
+    def __post_init__(self) -> None:
+        self.halvings = self.crew.place.halvings
 
 
 @dataclass(eq=False)
@@ -29,6 +34,7 @@ class Crew:
     """A worker and what it has been given, in order; the first is what it works on."""
 
     actor: Any
+    place: Place
     calls: deque[Call] = field(default_factory=deque)
     pid: int = 0  # known once it is ready
     here: bool = False  # on this machine, with the memory that we share

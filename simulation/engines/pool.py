@@ -12,11 +12,12 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from flwr.app import Error, Message
+from flwr.app import Error, Message, MessageType
 
 from fl_config.errors import ConfigError
 from fl_protocol.flower import ErrorCode
 from simulation.engines.crew import Call, Crew
+from simulation.engines.gpu.slots import Place, Slots
 from simulation.engines.jobs import Job, JobQueue
 from simulation.engines.shared_memory import Range, SharedMemory
 from simulation.engines.stored import looked_up
@@ -47,10 +48,11 @@ class Pool:
         self._failed_starts = 0
         self._told: set[str] = set()
 
-    def begin(self, ray: Any, new_actor: Callable[[], Any], workers: int, memory: SharedMemory | None = None) -> None:
-        self.ray, self._new_actor, self.memory = ray, new_actor, memory
-        for _ in range(workers):
-            self._hire()
+    def begin(
+        self, ray: Any, new_actor: Callable[[Place], Any], slots: Slots, memory: SharedMemory | None = None
+    ) -> None:
+        self.ray, self._new_actor, self.slots, self.memory = ray, new_actor, slots, memory
+        self._hire()
 
     def end(self) -> None:
         for crew in self.crews:
@@ -58,11 +60,12 @@ class Pool:
         self.crews, self.calls, self.jobs, self.waiting = [], {}, {}, JobQueue()
 
     def _hire(self) -> None:
-        actor = self._new_actor()
-        self._hired = time.monotonic()
-        crew = Crew(actor)
-        self.crews.append(crew)
-        self._call(crew, actor.prepare.remote(self.memory.path if self.memory else ""), [])
+        """Fill every slot that is free."""
+        while (place := self.slots.take()) is not None:
+            crew = Crew(self._new_actor(place), place)
+            self._hired = time.monotonic()
+            self.crews.append(crew)
+            self._call(crew, crew.actor.prepare.remote(self.memory.path if self.memory else ""), [])
 
     # Dealing work and collecting answers
 
@@ -132,17 +135,37 @@ class Pool:
         crew.calls.remove(call)
         if crew.calls:
             crew.calls[0].began = time.monotonic()
+        again = self._fit(call, result) if call.jobs and crew.place.gpus else None
         if call.jobs:
             crew.kinds.add(call.jobs[0].kind)
         else:
             (crew.pid, crew.here), self._failed_starts = result, 0
         self.deal()  # before unpacking, so that the worker goes on meanwhile
         for job, answer in zip(call.jobs, result if call.jobs else [], strict=True):
-            self._reply(job, answer, call)
+            self._reply(job, answer, call, again)
 
-    def _reply(self, job: Job, answer: Answer, call: Call) -> None:
+    def _fit(self, call: Call, answers: Iterable[Answer]) -> bool:
+        """As many workers as the GPU holds, now that these answers tell; whether clients that found no memory are tried again."""
+        place, trained = call.crew.place, call.jobs[0].kind == MessageType.TRAIN
+        # A client that failed for another reason took less than it would have.
+        told = [each.gpu for each in answers if not each.reason or (each.gpu and each.gpu.exhausted)]
+        again = self.slots.hear(place, told, trained, call.halvings)
+        for crew in [each for each in self.crews if each.place is place and each is not call.crew][place.slots - 1 :]:
+            self._dismiss(crew)
+            self._take_back(crew.calls)
+        self._hire()
+        return again
+
+    def _reply(self, job: Job, answer: Answer, call: Call, again: bool | None = None) -> None:
         if self.jobs.pop(job.id, None) is None:
             return  # given up before
+        if again is not None and answer.gpu and answer.gpu.exhausted:
+            if again:
+                job.alone = True
+                self.put(job)
+            else:
+                self._refuse(job, ErrorCode.CLIENT_APP_RAISED_EXCEPTION, answer.gpu.complaint)
+            return
         if answer.reason:
             if answer.place and answer.place not in self._told:
                 self._told.add(answer.place)
@@ -194,9 +217,10 @@ class Pool:
                 self._take_back(crew.calls)
 
     def _dismiss(self, crew: Crew) -> None:
-        """End a worker, if it has not ended by itself, and hire another."""
+        """End a worker, if it has not ended by itself, and hire another where its place has room."""
         self.ray.kill(crew.actor)
         self.crews.remove(crew)
+        crew.place.workers -= 1
         for call in crew.calls:
             self.calls.pop(call.ref, None)
             self._doomed.append(call.room)

@@ -22,10 +22,12 @@ from flwr.serverapp import Grid
 
 from fl_config.toml import Scalar
 from fl_protocol.flower import Run, begin_run, set_message_id
+from simulation.engines.gpu.reservations import Reservations, Share, nodes, plan_slots
+from simulation.engines.gpu.slots import Place
 from simulation.engines.interrupts import NoInterruptLost
 from simulation.engines.jobs import Job
 from simulation.engines.pool import Pool
-from simulation.engines.ray_start import RayStart, checked_workers, wanted_cores
+from simulation.engines.ray_start import RayStart, wanted_cores
 from simulation.engines.shared_memory import SharedMemory
 from simulation.engines.stored import Stored, key_of
 from simulation.engines.wire import FIRST_NODE, RUN_ID
@@ -50,7 +52,7 @@ class RayGrid(Grid):
         run_config: dict[str, Scalar],
         *,
         workers: int = 0,
-        gpus_per_client: float = 0.0,
+        gpus_per_client: Share = 0.0,
         address: str = "",
         folder: str = "",
     ) -> None:
@@ -60,6 +62,7 @@ class RayGrid(Grid):
         self._own_folder = None if folder else tempfile.TemporaryDirectory(prefix="fedloom-state-")
         self.folder = folder or str(Path(self._own_folder.name if self._own_folder else "") / "contexts")
         self.pool = Pool(client_app)
+        self._reservations = Reservations()
         self.memory = SharedMemory.open()
         self._numbers = itertools.count()
         self._own_ray: RayStart | None = None
@@ -75,11 +78,16 @@ class RayGrid(Grid):
             import ray
 
             self._own_ray = RayStart.take(self.address, wanted_cores(self.workers))
-            self.workers = checked_workers(self.workers, self.gpus_per_client, self.clients)
-            options = {"num_cpus": 1, "num_gpus": self.gpus_per_client, "max_restarts": 0, "max_task_retries": 0}
-            actors: Any = ray.remote(actor_class()).options(**options)
+            slots = plan_slots(nodes(ray), self.gpus_per_client, self.workers, self.clients, Path(self.folder))
+            self.workers = slots.most
+            actors: Any = ray.remote(actor_class())
             given = (homes(), self.client_app, self.clients, self.run_config, self.folder, sys.path)
-            self.pool.begin(ray, lambda: actors.remote(*given), self.workers, self.memory)
+
+            def new_actor(place: Place) -> Any:
+                reserved = self._reservations.options(place)
+                return actors.options(max_restarts=0, max_task_retries=0, **reserved).remote(*given)
+
+            self.pool.begin(ray, new_actor, slots, self.memory)
         except BaseException as problem:
             self._problem = problem
         finally:
@@ -94,6 +102,7 @@ class RayGrid(Grid):
         """End the workers, and Ray itself if this grid started it."""
         self._up.wait()
         self.pool.end()
+        self._reservations.release()
         self._starter.join()
         if self._own_ray:
             self._own_ray.end()

@@ -16,6 +16,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict
 from numpy.typing import NDArray
 
 from fl_protocol.flower import SUPERLINK_NODE_ID, PlainArray, record_of
+from simulation.engines.gpu.gpu_memory import Reading
 from simulation.engines.shared_memory import Mapping as Shared
 
 RUN_ID = 1
@@ -68,6 +69,7 @@ class Answer:
     place: str = ""  # the kind of error and the line that raised it: the same for every client that meets it
     traceback: str = ""
     seconds: float = 0.0
+    gpu: Reading | None = None  # what the worker's GPU held afterwards
 
     @property
     def nbytes(self) -> int:

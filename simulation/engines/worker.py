@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from fl_config.toml import Scalar
 from fl_protocol.code import trust
 from fl_protocol.flower import from_bytes, set_message_id, speak_for, to_bytes
+from simulation.engines.gpu.gpu_memory import reading
 from simulation.engines.shared_memory import Mapping, attach
 from simulation.engines.wire import (
     RUN_ID,
@@ -122,11 +123,12 @@ class Worker:
             content = self._call(task)
             records = {name: each for name, each in content.items() if isinstance(each, ArrayRecord)}
             arrays = {name: pack_arrays(record, room) for name, record in records.items()}
-            return Answer(pack_numbers(content), arrays, seconds=time.perf_counter() - began)
+            return Answer(pack_numbers(content), arrays, seconds=time.perf_counter() - began, gpu=reading())
         except (Exception, SystemExit) as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{type(error).__name__} at {last.filename}:{last.lineno}"
-            return Answer({}, {}, f"{type(error).__name__}: {error}", place, traceback.format_exc())
+            told = traceback.format_exc()
+            return Answer({}, {}, f"{type(error).__name__}: {error}", place, told, gpu=reading(error))
 
     def _call(self, task: Task) -> RecordDict:
         before = self.states.load(task.partition)
