@@ -24,6 +24,7 @@ from fl_protocol.arrays import to_record
 from fl_protocol.replies import told_names
 from fl_protocol.settings import local_settings
 from fl_runs.folder import RunFolder
+from fl_runs.last_batches import check_last_batches
 from fl_runs.patience import Patience
 from fl_runs.plan import Plan
 from fl_runs.scoring import Evaluation
@@ -66,14 +67,15 @@ class Server:
         model = build_model(spec)
         if not model.has_head:
             check_needs(config.strategy, plan.recipe.declared(), "head", f"the model {spec.name}")
+        check_last_batches(plan, dataset, model, spec.name)
         counts = client_counts(plan, dataset)
-        x, y = target_set(config.target, dataset, counts, config.seed)
+        names = None if counts is None else clients_of(config, dataset)[1]
+        x, y = target_set(config.target, dataset, counts, config.seed, names)
         folder.write_model({"name": spec.name, **describe(model, spec.source)})
         folder.write_sources(plan.code)
         if dataset.encoding is not None:
             folder.write_encoding(dataset.encoding)
         if counts is not None and len(counts) <= MOST_SHOWN:
-            names = clients_of(config, dataset)[1]
             of_target = None if y is None else np.bincount(y, minlength=dataset.num_classes).tolist()
             folder.write_partition(
                 list(dataset.class_names), list(names or range(len(counts))), np.asarray(counts), of_target
