@@ -7,14 +7,13 @@ so are `csv:FILE` and `parquet:FILE`, whose rows are encoded as the data set's o
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from fl_config.errors import ConfigError
+from fl_config.errors import ConfigError, closest
 from fl_config.seeds import rng
 from fl_data.dataset import DataError, Dataset
 from fl_data.formats.labels import read_labels
@@ -33,8 +32,8 @@ def check_target_spec(spec: str, named: bool = True) -> None:
     """Raise a sentence unless the spec can be read; whether that client exists is not looked at. `named`: clients may have names."""
     name, _, argument = spec.partition(":")
     if name not in _FORMS:
-        near = difflib.get_close_matches(name, _FORMS, n=1, cutoff=0.4)
-        hint = f"did you mean {_FORMS[near[0]]}?" if near else f"known are {', '.join(_FORMS.values())}."
+        near = closest(name, _FORMS)
+        hint = f"did you mean {_FORMS[near]}?" if near else f"known are {', '.join(_FORMS.values())}."
         raise ConfigError(f"--target {spec!r} is unknown; {hint}")
     if (":" in spec) != (name != "uniform"):
         raise ConfigError(f"--target {spec!r} has another form than {_FORMS[name]}.")
