@@ -17,7 +17,7 @@ import pkgutil
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoints, entry_points
 from typing import Any, TypeVar
 
 from fl_config.errors import ConfigError
@@ -157,7 +157,7 @@ def read_rooms(rooms: tuple[str, ...]) -> None:
 @functools.cache
 def read_installed() -> None:
     """Import the modules that installed packages name under the entry point group `fedloom.parts`."""
-    for point in entry_points(group=ENTRY_POINTS):
+    for point in installed_plugins():
         try:
             point.load()
         except Exception as error:
@@ -165,6 +165,11 @@ def read_installed() -> None:
                 f"The installed plug-in {point.name!r} ({point.value}) cannot be loaded: {type(error).__name__}: {error}. "
                 "Mend or uninstall its package."
             ) from error
+
+
+def installed_plugins() -> EntryPoints:
+    """The modules of parts that installed packages name."""
+    return entry_points(group=ENTRY_POINTS)
 
 
 def _modules(package: Any) -> Iterable[str]:

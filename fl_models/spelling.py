@@ -75,8 +75,8 @@ def _bound(node: ast.AST) -> Iterator[str]:
         case ast.Name(id=name, ctx=ast.Store()) | ast.MatchStar(name=str(name)):
             yield name
         case ast.comprehension(iter=source, ifs=conditions):  # its variable is its own
-            for child in (source, *conditions):
-                yield from _bound(child)
+            for inner in (source, *conditions):
+                yield from _bound(inner)
         case ast.Lambda():
             return
         case _:

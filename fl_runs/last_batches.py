@@ -44,9 +44,9 @@ def check_last_batches(plan: Plan, dataset: Dataset, model: Any, name: str) -> N
 
 def ends_alone(sizes: NDArray[np.int64], batch_size: int) -> NDArray[np.bool_]:
     """Which clients have a minibatch of one sample; batch size 0 is the full batch."""
-    if batch_size == 0:
-        return sizes == 1
-    return (sizes % batch_size == 1) if batch_size > 1 else np.ones(len(sizes), dtype=bool)
+    if batch_size == 1:
+        return np.ones(len(sizes), dtype=bool)
+    return np.equal(sizes % batch_size if batch_size else sizes, 1)
 
 
 def trains_on_one(model: Any, dataset: Dataset) -> bool:

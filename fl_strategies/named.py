@@ -13,8 +13,9 @@ import inspect
 from typing import Any, ClassVar
 
 from fl_config.errors import ConfigError, nearest
+from fl_strategies.bases import BASES
 from fl_strategies.parts import PARTS
-from fl_strategies.recipes import BASES, paper_of
+from fl_strategies.recipes import paper_of
 from fl_strategies.round.options import KEYWORDS
 from fl_strategies.strategy import ComposedStrategy
 

@@ -7,7 +7,7 @@ import sys
 
 from fedloom.cli.flags import AddCommand, add_options, given_options
 from fedloom.cli.report import add_open_flag, show
-from fedloom.cli.stopping import INTERRUPTED, stoppable
+from fedloom.cli.stopping import INTERRUPTED, loading, stoppable
 from simulation.engines.ray_start import begin_early
 
 
@@ -19,10 +19,11 @@ def register(command: AddCommand) -> None:
 
 def command_run(args: argparse.Namespace) -> int:
     values = given_options(args)
-    begin_early(values)  # before the other imports, which take as long as the start of Ray
-    from fl_runs.progress import progress
-    from simulation.report.page import write_report
-    from simulation.runner import run
+    with loading():
+        begin_early(values)  # before the other imports, which take as long as the start of Ray
+        from fl_runs.progress import progress
+        from simulation.report.page import write_report
+        from simulation.runner import run
 
     with stoppable() as stop, progress() as shown:
         result = run(values, [shown], stop)

@@ -48,7 +48,8 @@ def read_plugins(places: Sequence[str]) -> None:
 
 def strategy_listing(names: Sequence[str]) -> dict[str, list[Entry]]:
     """Bases and plug-ins as data; the named ones, or all."""
-    from fl_strategies.recipes import BASES, plugins
+    from fl_strategies.bases import BASES
+    from fl_strategies.recipes import plugins
 
     known = plugins()
 
@@ -62,8 +63,9 @@ def strategy_listing(names: Sequence[str]) -> dict[str, list[Entry]]:
 
 def base(name: str) -> Entry:
     """A base, or an expression of several parts."""
+    from fl_strategies.bases import BASES
     from fl_strategies.parts import PARTS
-    from fl_strategies.recipes import BASES, paper_of, parse
+    from fl_strategies.recipes import paper_of, parse
 
     recipe = parse(name)
     title = BASES[name].title if name in BASES else ""
