@@ -17,6 +17,10 @@ class ConfigError(ValueError):
     """A wrong option or parameter; the message is a sentence for the user."""
 
 
+class RunCutShort(OSError):
+    """The system refused something in the midst of a run; the message says what, and how the run goes on."""
+
+
 def sentences(error: ValidationError, what: str) -> str:
     """One line per wrong key: which key, what was expected, what was given."""
     expected: dict[str, list[str]] = {}
@@ -58,6 +62,8 @@ def _plain(name: str) -> str:
 
 def trouble(error: OSError) -> str:
     """What the system would not do, as a sentence: which file, why, and what helps."""
+    if isinstance(error, RunCutShort):
+        return str(error)
     named = [name for name in (error.filename2, error.filename) if isinstance(name, str | os.PathLike)]
     what = f"{os.fspath(named[0])} cannot be used" if named else "The system refused something"
     reason = (error.strerror or str(error) or type(error).__name__).rstrip(".")

@@ -126,19 +126,26 @@ class Server:
         config = self.plan.config
         finished = False
         try:
-            self.strategy.start(grid, self.initial, config.rounds, config.round_timeout, evaluate_fn=self.evaluate)
-            finished = True
-        except ConfigError as problem:
-            log.error("the run ended: %s", problem)  # into its folder, which may be on another host than its user
-            raise
-        finally:
-            state = self.strategy.state
-            if state is not None and state.client_models:
-                self.folder.write_client_models(state.client_models)
-            arrays = self.strategy.served_arrays if state is not None and state.round > 0 else None
-            if finished and arrays is not None and self.evaluate is not None and self.strategy.topology.has_global:
-                self.folder.write_tables(self.evaluate.tables(arrays))
-            self.folder.finish(config.strategy, self.plan.recipe.name, config.seed, arrays, finished, self.plan.metrics)
+            try:
+                self.strategy.start(grid, self.initial, config.rounds, config.round_timeout, evaluate_fn=self.evaluate)
+                finished = True
+            except ConfigError as problem:
+                log.error("the run ended: %s", problem)  # into its folder, which may be on another host than its user
+                raise
+            finally:
+                self._close(finished)
+        except OSError as error:
+            self.folder.close()
+            raise self.folder.cut_short(error) from error
+
+    def _close(self, finished: bool) -> None:
+        config, state = self.plan.config, self.strategy.state
+        if state is not None and state.client_models:
+            self.folder.write_client_models(state.client_models)
+        arrays = self.strategy.served_arrays if state is not None and state.round > 0 else None
+        if finished and arrays is not None and self.evaluate is not None and self.strategy.topology.has_global:
+            self.folder.write_tables(self.evaluate.tables(arrays))
+        self.folder.finish(config.strategy, self.plan.recipe.name, config.seed, arrays, finished, self.plan.metrics)
 
 
 def participation(plan: Plan, dataset: Dataset) -> Participation:

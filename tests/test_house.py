@@ -77,7 +77,6 @@ LARGEST, LARGE, MOST_LARGE, MOST_ENTRIES = 400, 250, 5, 15
 
 WITHOUT_A_TEST = {
     "fl_protocol/flower/in_process.py": "starts Flower's whole simulation: tests/simulation/engines/test_engines.py",
-    "fl_runs/server.py": "assembles a whole run: tests/methods and tests/runs",
 }
 MIRRORED = ("fl_config", "fl_data", "fl_models", "fl_tasks", "fl_protocol", "clients", "fl_strategies", "fl_runs")
 WHOLE_RUNS = ("methods", "mutation", "runs")  # folders of tests that belong to no single module
