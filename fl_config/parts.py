@@ -1,6 +1,6 @@
 """What a part is, and how it declares itself where it is written.
 
-    @part("prox", slot="objective", what="+ mu/2 |theta - omega|^2", paper="Li et al., MLSys 2020", year=2020)
+    @part("prox", slot="objective", what="+ mu/2 |theta - omega|^2", paper="fedprox", year=2020)
     class Prox(Objective): ...
 
 A part may have several halves: what a client does and what the server does. One of them declares the part, the others say to which
@@ -41,7 +41,8 @@ ENTRY_POINTS = "fedloom.parts"
 
 @dataclass(frozen=True)
 class Part:
-    """A declaration. `year` orders parts of one slot, older ones first; `plugin`: it may stand after a +."""
+    """A declaration. `paper` is a key of fl_config/papers.py, or a few words; `year` orders parts of one slot, older ones first;
+    `plugin`: it may stand after a +."""
 
     name: str
     slot: str

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fl_config.errors import ConfigError, nearest
 from fl_config.parts import installed_plugins
-from fl_strategies.parts import plugins_on_disk
+from fl_strategies.parts import parts_on_disk
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,6 @@ def check_names(expression: str, plugins: Collection[str]) -> list[str]:
 def check_names_early(expression: str, own_plugins: bool = False) -> None:
     """The same before anything is imported, so that a wrong name is told at once. Where there are plug-ins, only reading them tells."""
     base, _, added = expression.partition("+")
-    known = plugins_on_disk() if added else []
+    known = [name for name, plugin in parts_on_disk().items() if plugin] if added else []
     sure = not added or (known and not own_plugins and not installed_plugins())
     check_names(expression if sure else base, known)

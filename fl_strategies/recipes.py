@@ -174,8 +174,8 @@ def flat_parameters(parts: Mapping[str, Params] | None = None) -> dict[str, Any]
 
 
 def paper_of(name: str) -> str:
-    """The paper behind a base or a part."""
-    part: Part | None = PARTS.get(name) or (
-        PARTS[BASES[name].parts[0]] if name in BASES and BASES[name].parts else None
-    )
-    return (part.paper if part else "") or ("McMahan et al., AISTATS 2017" if name == "fedavg" else "")
+    """The paper behind a base, an expression or a part, as its declaration names it."""
+    if name in PARTS:
+        return PARTS[name].paper
+    base = BASES.get(name.partition("+")[0])
+    return PARTS[base.parts[0] if base.parts else base.weighting].paper if base else ""

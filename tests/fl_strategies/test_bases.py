@@ -8,12 +8,13 @@ import pytest
 
 from fl_config.errors import ConfigError
 from fl_strategies.bases import BASES, check_names, check_names_early
-from fl_strategies.parts import plugins_on_disk
+from fl_strategies.parts import PARTS, parts_on_disk
 from fl_strategies.recipes import plugins
 
 
 def test_the_source_tells_the_plugins_that_declare_themselves() -> None:
-    assert sorted(plugins_on_disk()) == sorted(plugins())
+    assert parts_on_disk() == {name: part.plugin for name, part in PARTS.items()}
+    assert {name for name, plugin in parts_on_disk().items() if plugin} == set(plugins())
 
 
 def test_names_are_split_and_checked() -> None:
@@ -35,7 +36,7 @@ def test_where_there_are_plugins_of_ones_own_only_the_base_is_sure(monkeypatch: 
     installed.clear()
     with pytest.raises(ConfigError, match="no plug-in 'mine'"):
         check_names_early("fedavg+mine")
-    monkeypatch.setattr("fl_strategies.bases.plugins_on_disk", list)  # an installation without source
+    monkeypatch.setattr("fl_strategies.bases.parts_on_disk", dict)  # an installation without source
     check_names_early("fedavg+mine")
 
 
