@@ -26,7 +26,10 @@ def sentences(error: ValidationError, what: str) -> str:
     expected: dict[str, list[str]] = {}
     given: dict[str, Any] = {}
     for problem in error.errors():
-        key = str(problem["loc"][0]) if problem["loc"] else ""
+        words = [str(word) for word in problem["loc"]]
+        key = next(
+            (word for word in words if "." in word), words[0] if words else ""
+        )  # the dotted key of a part's parameter
         message = problem["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
         expected.setdefault(key, []).append(message[0].lower() + message[1:])
         given[key] = problem.get("input")

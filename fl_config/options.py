@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AllowInfNan,
     BaseModel,
     ConfigDict,
     Field,
@@ -180,7 +181,8 @@ class Options(BaseModel):
     code: str = option(
         "", description="set by the run itself: the texts of these, for workers that do not have them", role=PLACE
     )
-    parts: dict[str, StrictBool | StrictInt | StrictFloat | StrictStr] = Field(
+    # A part itself refuses what is not finite, with the name of its parameter.
+    parts: dict[str, StrictBool | StrictInt | Annotated[StrictFloat, AllowInfNan(True)] | StrictStr] = Field(
         default_factory=dict, description="part parameters by dotted key, e.g. disco.a"
     )
 

@@ -183,7 +183,7 @@ class BarProgress(Warner):
         self._warn(record["round"])
 
     def _say(self, line: str) -> None:
-        self.bar.console.print(line, style="yellow", markup=False, highlight=False)
+        self.bar.console.print(Text(line, style="yellow"))  # a style of `print` would colour the bars too
 
 
 def progress() -> PlainProgress | BarProgress:
