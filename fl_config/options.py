@@ -69,7 +69,7 @@ class Options(BaseModel):
     )
     target: str = option(
         "uniform",
-        description="what the server evaluates on and SSA/FedDF see unlabelled: uniform, skew:CLIENT, imbalanced:RHO, npz:FILE",
+        description="what the server evaluates on and SSA/FedDF see unlabelled: uniform, skew:CLIENT (a name or number), imbalanced:RHO, npz:FILE",
     )
     model: str = option(
         "auto",
