@@ -85,7 +85,7 @@ def _plan(config: Options) -> Plan:
         check_partition_spec(config.partition)
     labels, column = LABELS[task.family], "" if config.partition == PRIVATE else client_column(config.partition)
     check_dataset_spec(config.dataset, config.label, labels=labels, column=column)
-    check_target_spec(config.target, named=names_clients(config.partition))
+    check_target_spec(config.target, named=config.partition == PRIVATE or names_clients(config.partition))
     if config.model != "auto":
         check_model_spec(config.model)
     known = config.model_copy(update={"sources": code.sums, "code": code.packed()})
