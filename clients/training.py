@@ -17,6 +17,7 @@ from torch import Tensor
 from clients.freezing import frozen
 from clients.objectives.base import Batch, LocalRound, Objective
 from clients.optimizers import Sgd, Step
+from fl_config.errors import ConfigError
 from fl_config.seeds import seeded, torch_generator
 from fl_data import Augment, Samples
 from fl_models import Model, Outputs, draws_random_numbers
@@ -124,7 +125,15 @@ def train(
                         total.add_(loss.detach(), alpha=len(y))
 
             flat.zero_grad()
-            optimizer.gradient(flat, closure)
+            try:
+                optimizer.gradient(flat, closure)
+            except ValueError as error:
+                if len(y) > 1 or "more than 1 value per channel" not in str(error):
+                    raise
+                raise ConfigError(
+                    f"batch normalisation cannot train on the last batch, which has one sample of {len(r.data)} "
+                    f"(--batch-size {settings.batch_size}): choose another --batch-size"
+                ) from error
             with torch.no_grad():
                 for objective in objectives:
                     if not objective.every_pass:

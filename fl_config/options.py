@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AllowInfNan,
     BaseModel,
     ConfigDict,
     Field,
@@ -68,7 +69,7 @@ class Options(BaseModel):
     )
     target: str = option(
         "uniform",
-        description="what the server evaluates on and SSA/FedDF see unlabelled: uniform, skew:CLIENT, imbalanced:RHO, npz:FILE",
+        description="what the server evaluates on and SSA/FedDF see unlabelled: uniform, skew:CLIENT (a name or number), imbalanced:RHO, npz:FILE",
     )
     model: str = option(
         "auto",
@@ -184,7 +185,8 @@ class Options(BaseModel):
     code: str = option(
         "", description="set by the run itself: the texts of these, for workers that do not have them", role=PLACE
     )
-    parts: dict[str, StrictBool | StrictInt | StrictFloat | StrictStr] = Field(
+    # A part itself refuses what is not finite, with the name of its parameter.
+    parts: dict[str, StrictBool | StrictInt | Annotated[StrictFloat, AllowInfNan(True)] | StrictStr] = Field(
         default_factory=dict, description="part parameters by dotted key, e.g. disco.a"
     )
 

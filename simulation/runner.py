@@ -62,6 +62,10 @@ def prepare(values: Mapping[str, Any]) -> Plan:
     out = plan.config.out
     if not plan.config.resume:
         out = str((Path(out) if out else default_folder(plan.config.strategy)).resolve())
+    if plan.config.state_folder:
+        Path(plan.config.state_folder).mkdir(
+            parents=True, exist_ok=True
+        )  # else every client would fail, in every round
     state = plan.config.state_folder or str((Path(out) / STATE).resolve())
     return plan.with_options(out=out, state_folder=state, clients=clients)
 
