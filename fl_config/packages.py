@@ -25,9 +25,7 @@ class OursFirst:
     """A finder for our top-level names, for imports that stand in our own modules."""
 
     @staticmethod
-    def find_spec(
-        name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
+    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name not in OUR_NAMES or not is_ours(_importer(sys._getframe(1))):
             return None
         return PathFinder.find_spec(name, [str(HOME)])
@@ -47,6 +45,20 @@ def check_names(names: Sequence[str] = OUR_NAMES) -> None:
             raise ConfigError(
                 f"{place} is imported here as {name!r}, which is the name of a package of FedLoom, and Python keeps one "
                 f"module per name: rename the file, for example to my_{name}.py."
+            )
+
+
+def check_folders() -> None:
+    """Raise a sentence where the folder of the script, or the current one, holds files of our names.
+
+    For processes that others start for us: they look there first, before anything of ours could correct that.
+    """
+    for folder in dict.fromkeys([Path.cwd(), Path(sys.path[0] or ".").resolve()]):
+        taken = [folder / f"{name}.py" for name in OUR_NAMES if (folder / f"{name}.py").is_file()]
+        if taken and folder != HOME:
+            raise ConfigError(
+                f"{taken[0]} has the name of a package of FedLoom, which the workers of Flower's own engine would take for it: "
+                "use --engine ray or inline, or rename the file."
             )
 
 

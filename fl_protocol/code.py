@@ -111,7 +111,9 @@ def code_of_folder(config: Options, folder: Path) -> Code:
         # Of two files with one name in different folders, only one has been kept.
         text = known[digest].text if digest in known else read_source(place).text
         if sha256_of(text) != digest:
-            raise ConfigError(f"The run executed {place} with another text than it has now, and {folder} does not keep it.")
+            raise ConfigError(
+                f"The run executed {place} with another text than it has now, and {folder} does not keep it."
+            )
         found[place] = Source(place, text, digest)
     return _by_use(found, (config.plugin, config.model, config.task))
 

@@ -13,14 +13,15 @@ from flwr.serverapp import Grid
 
 from fl_config.errors import ConfigError
 from fl_config.options import PRIVATE, Options, as_flat
+from fl_config.packages import check_folders
 from fl_config.toml import Scalar
 from fl_data import names_clients
 from fl_data.division import clients_of
 from fl_protocol.code import trust
 from fl_runs.folder import STATE, default_folder
 from fl_runs.plan import Plan, make_plan
-from fl_runs.resume import resumed
 from fl_runs.result import Run
+from fl_runs.resume import resumed
 from fl_runs.server import server_data
 from fl_strategies.round.exchange import RunStopped
 from fl_strategies.round.records import Observer
@@ -69,6 +70,8 @@ def run(config: Mapping[str, Any], observers: Sequence[Observer] = (), stop: thr
     from server_app import make_app, open_server
 
     plan = prepare(config)
+    if plan.config.engine == "flower":
+        check_folders()
     trust()
     finished = True
     run_config: dict[str, Scalar] = as_flat(plan.config)

@@ -70,7 +70,9 @@ class DataCard:
             content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
             if content.pop("version") != VERSION:
                 raise ValueError(f"version {VERSION} was expected")
-            as_tuples = {key: tuple(value) if isinstance(value, list) else value for key, value in content.items()}
+            as_tuples: dict[str, Any] = {
+                key: tuple(value) if isinstance(value, list) else value for key, value in content.items()
+            }
             return cls(**as_tuples, encoding=encoding)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(f"{path} does not describe data as a run writes it ({error}).") from error

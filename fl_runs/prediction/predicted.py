@@ -104,7 +104,9 @@ def predict(run: KeptRun, data: Any = None, client: Any = None) -> Predicted:
 
     `client` takes that client's own model, and without data the samples on which it was scored.
     """
-    given = None if data is None else read_samples(data, run.card) if isinstance(data, str) else of_array(data, run.card)
+    given = (
+        None if data is None else read_samples(data, run.card) if isinstance(data, str) else of_array(data, run.card)
+    )
     if client is not None:
         who = run.client(client)
         model, scored = client_model(run, who)
@@ -154,8 +156,8 @@ def _by_weights(run: KeptRun, vectors: dict[str, Any], samples: Samples, plain: 
             ensemble(run, vectors), batch, Augment("ssa", run.card), run.plan.config.seed
         )
     learned = outputs.float().cpu().numpy()
-    chosen = run.plan.metrics.metrics if plain.truth is not None else ()
-    scores = {each.key: each(learned, plain.truth) for each in chosen}
+    truth = plain.truth
+    scores = {} if truth is None else {each.key: each(learned, truth) for each in run.plan.metrics.metrics}
     by = f"{len(vectors)} client models, with weights learned for each sample"
     beside = f"{plain.by}: {told_scores(plain.scores)}" if plain.scores else ""
     own = dict(zip(vectors, weights.cpu().numpy().T, strict=True))

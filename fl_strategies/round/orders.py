@@ -104,9 +104,7 @@ class Orders:
             model, _ = model_of(client)
             says, acked = self.topology.says(own, client), state.acked.get(client, 0)
             when = self.schedule
-            return Evaluate(
-                model, settings, round, self.setup, says, acked, when.personal_epochs, list(when.metrics)
-            )
+            return Evaluate(model, settings, round, self.setup, says, acked, when.personal_epochs, list(when.metrics))
 
         return order
 
