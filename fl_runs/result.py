@@ -57,7 +57,8 @@ class Run:
         known = [value for line in self.metrics if (value := headline_of(line, key)) is not None]
         figure = f", {record.headline.name} {known[-1]:.4f}" if known else ""
         state = "" if self.finished else ", not finished"
-        return f"<Run {record.strategy}: {self.rounds} rounds{figure}{state}, {self.folder}>"
+        rounds = f"{self.rounds} round{'' if self.rounds == 1 else 's'}"
+        return f"<Run {record.strategy}: {rounds}{figure}{state}, {self.folder}>"
 
     # Tables
 

@@ -23,7 +23,10 @@ PERSONAL: dict[str, dict[str, Any]] = {
     "fedper, half of the clients": {"fraction": 0.5, "clients": 6, "rounds": 3},
     "fedbabu": {},  # a fixed head, fine-tuned
     "fedcuau": {},  # the head of a cluster, fine-tuned
-    "fedper+cuau": {},  # a private head around which clusters train
+    "fedper+cuau": {
+        "model": "mlp:16,16",
+        "set": {"cuau.trunk_end": "body.fc1"},
+    },  # a private head around which clusters train
     "fedprox": {"held_out": 0.25},  # one model for all, scored on every client's data
     "scaffold": {"personal_epochs": 1, "lr_decay": 0.5},  # fine-tuned with the last round's rate
 }
