@@ -32,6 +32,7 @@ class DataCard:
     std: tuple[float, ...] | None
     flips: bool
     vocabulary: int
+    words: tuple[str, ...] = ()
     encoding: Encoding | None = None
 
     @classmethod

@@ -1,7 +1,8 @@
 """New samples for a model that is already there: files, arrays and tables, brought into the form of the training samples.
 
     csv:FILE, parquet:FILE   a table with the columns of the run's own, whose encoding is applied; for a run that learned from no
-                             table, one column per number of a sample, in order, and perhaps a column `label`
+                             table, one column per number of a sample, in order, and perhaps a column `label`; for one that
+                             learned from texts, one column of texts
     npz:FILE                 the array x (or x_test), and perhaps y (or y_test)
     folder:DIR               images, in one folder per class or all in one
 Labels are optional everywhere. A category that training did not meet is 0 everywhere, as it was for the test rows.
@@ -22,6 +23,7 @@ from fl_data.formats.data_card import DataCard
 from fl_data.formats.images import SUFFIXES, list_classes, list_images, read_images
 from fl_data.formats.labels import read_labels
 from fl_data.formats.npz import arrange, open_npz
+from fl_data.formats.text import encode_new
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
@@ -101,9 +103,13 @@ def of_table(table: pa.Table, card: DataCard, spec: str) -> NewSamples:
 
 
 def _of_plain_numbers(table: pa.Table, card: DataCard, spec: str) -> NewSamples:
-    from fl_data.tables.values import as_numbers
+    from fl_data.tables.values import as_numbers, as_texts
 
     columns = [name for name in table.column_names if name != LABEL]
+    labels = _named_classes(table, card, spec) if LABEL in table.column_names else None
+    if card.words and len(columns) == 1:
+        texts = as_texts(table[columns[0]], columns[0]).to_pylist()
+        return NewSamples(encode_new([text or "" for text in texts], card.words, card.shape[0]), labels)
     wanted = math.prod(card.shape)
     if len(columns) != wanted:
         raise DataError(
@@ -120,7 +126,7 @@ def _of_plain_numbers(table: pa.Table, card: DataCard, spec: str) -> NewSamples:
             what = "pixels" if card.kind == "image" else "numbers of words"
             raise DataError(f"{spec} has values that are no {what}: whole numbers from 0 to {top} are expected.")
         x = x.astype(np.uint8 if card.kind == "image" else np.int32)
-    return NewSamples(x, _named_classes(table, card, spec) if LABEL in table.column_names else None)
+    return NewSamples(x, labels)
 
 
 def _named_classes(table: pa.Table, card: DataCard, spec: str) -> np.ndarray | None:

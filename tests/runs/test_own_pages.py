@@ -41,7 +41,7 @@ def test_every_kind_of_part_has_a_template_that_works(tmp_path: Path) -> None:
     assert sizes == [160, 160, 142, *[140] * 7]  # 72 blocks of 20 and one of 2, dealt to ten clients
 
 
-@pytest.mark.parametrize("page", ["own_model.md", "tasks.md", "data.md"])
+@pytest.mark.parametrize("page", ["own_model.md", "python.md", "tasks.md", "data.md"])
 def test_every_block_of_the_page_works(tmp_path: Path, page: str) -> None:
     assert execute(page, tmp_path)
     runs = list((tmp_path / "runs").iterdir())
@@ -49,7 +49,7 @@ def test_every_block_of_the_page_works(tmp_path: Path, page: str) -> None:
     assert all(line["dropped"] == [] for run in runs for line in records(run)[1:])
 
 
-@pytest.mark.parametrize("page", ["own_parts.md", "own_model.md", "tasks.md", "data.md"])
+@pytest.mark.parametrize("page", ["own_parts.md", "own_model.md", "python.md", "tasks.md", "data.md"])
 def test_no_block_is_overlooked(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
     assert text.count("\n```") == 2 * len(blocks(page)) + 2 * len(re.findall(r"\n```(?:toml|json)\n", text))

@@ -50,6 +50,12 @@ def test_rows_of_words() -> None:
         of_array(np.array([[1, 10, 0]]), TOKENS)
 
 
+def test_texts_by_the_words_of_the_run() -> None:
+    card = replace(TOKENS, words=("film", "good"), vocabulary=4)
+    given = of_array(pd.DataFrame({"review": ["A GOOD film", None], "label": ["bad", "good"]}), card)
+    assert given.x.tolist() == [[1, 3, 2], [0, 0, 0]] and given.y is not None and given.y.tolist() == [1, 0]
+
+
 def test_what_cannot_be_read(tmp_path: Path) -> None:
     for spec in ("table.csv", "", "hf:there", "csv"):
         with pytest.raises(

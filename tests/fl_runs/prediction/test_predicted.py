@@ -213,3 +213,17 @@ def test_an_own_model_from_a_folder_that_was_moved(tmp_path: Path, monkeypatch: 
     (moved / "sources" / "my_net.py").write_text(NET.replace("24", "25"))
     with pytest.raises(ValueError, match=r"The file my_net\.py cannot be read"):
         KeptRun.open(moved)
+
+
+def test_texts_of_a_hugging_face_data_set(tmp_path: Path) -> None:
+    import datasets  # type: ignore[import-untyped]
+
+    words = {"good": ["fine", "lovely", "warm"], "bad": ["awful", "cold", "dull"]}
+    texts = [f"a {words[kind][place % 3]} film number {place}" for place in range(30) for kind in ("good", "bad")]
+    rows = datasets.Dataset.from_dict({"text": texts, "label": ["good", "bad"] * 30})
+    datasets.DatasetDict({"train": rows, "test": rows.select(range(10))}).save_to_disk(tmp_path / "films")
+    run = small_run(tmp_path / "run", dataset=f"hf:{tmp_path}/films", model="textcnn", partition="iid", clients=2)
+    tested = run.predict()
+    new = pd.DataFrame({"said": texts[:10]})
+    assert run.predict(new).equals(tested.drop(columns="label"))
+    assert run.predict(new.assign(label=["good", "bad"] * 5)).equals(tested)
