@@ -53,11 +53,19 @@ def test_the_folder_is_complete_when_the_end_is_told(tmp_path: Path) -> None:
 
 
 def test_a_run_that_fails_ends_too(tmp_path: Path) -> None:
-    diary = Diary(-1)
-    diary.ended = lambda summary: diary._told.append(summary["finished"])  # type: ignore[method-assign]
-    with pytest.raises(ConfigError, match="no longer finite"):
-        small_run(tmp_path / "run", lr=1e30, callbacks=[diary])
-    assert diary._told == [("started", 2), 0, False]
+    ends = []
+
+    class Broken(fedloom.Callback):
+        def recorded(self, record: dict[str, Any]) -> None:
+            if record["round"] == 1:
+                raise RuntimeError("the callback's own mistake")
+
+        def ended(self, summary: dict[str, Any]) -> None:
+            ends.append((summary["rounds"], summary["finished"]))
+
+    with pytest.raises(RuntimeError, match="the callback's own mistake"):
+        small_run(tmp_path / "run", callbacks=[Broken()])
+    assert ends == [(1, False)]
 
 
 def test_what_is_no_callback(tmp_path: Path) -> None:

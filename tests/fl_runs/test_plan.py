@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from fl_config.errors import ConfigError
 from fl_config.options import Options, as_flat
-from fl_runs.plan import make_plan, plan_of_run
+from fl_runs.plan import make_plan, plan_of_folder, plan_of_run
 from fl_runs.run_config import defaults
 from fl_strategies.recipes import flat_parameters
 
@@ -65,3 +67,11 @@ def test_what_depends_on_the_strategy_is_known_from_the_plan() -> None:
     assert (chosen.held_out, chosen.personal_epochs) == (0.5, 1)
     assert make_plan({"personal-epochs": 2}).held_out == 0.2  # who is scored needs data to be scored on
     assert make_plan({"partition": "private"}).private and not make_plan({}).private
+
+
+def test_a_run_that_is_over_needs_no_data(tmp_path: Path) -> None:
+    values = {"strategy": "feddisco", "disco.a": 0.3, "dataset": "csv:gone.csv", "label": "x", "target": "npz:gone.npz"}
+    with pytest.raises(ConfigError, match="names no file that exists"):
+        make_plan(values)
+    plan = plan_of_folder(values, tmp_path)
+    assert plan.recipe.weighting == "disco" and plan.parameters["disco"].model_dump()["a"] == 0.3
