@@ -16,7 +16,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from fl_config.packages import OUR_NAMES, PARTS, check_names, settle
+from fl_config.our_packages import OUR_NAMES, PARTS, check_names, settle
 
 if TYPE_CHECKING:
     from clients.answers.base import number

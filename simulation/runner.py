@@ -13,7 +13,7 @@ from flwr.serverapp import Grid
 
 from fl_config.errors import ConfigError
 from fl_config.options import PRIVATE, Options, as_flat
-from fl_config.packages import check_folders
+from fl_config.our_packages import check_folders
 from fl_config.toml import Scalar
 from fl_data import names_clients
 from fl_data.division import clients_of

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from fl_config.packages import OUR_NAMES
+from fl_config.our_packages import OUR_NAMES
 
 
 def homes(names: tuple[str, ...] = OUR_NAMES) -> dict[str, str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fl_config import packages
+from fl_config import our_packages
 from fl_config.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -91,14 +91,18 @@ def test_an_app_of_the_users_own_may_use_our_parts(tmp_path: Path) -> None:
 
 def test_folders_that_workers_of_others_would_look_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    packages.check_folders()
+    our_packages.check_folders()
     (tmp_path / "clients.py").touch()
     with pytest.raises(ConfigError, match=r"clients\.py has the name of a package of FedLoom.*--engine ray or inline"):
-        packages.check_folders()
+        our_packages.check_folders()
     monkeypatch.chdir(ROOT)
-    packages.check_folders()
+    our_packages.check_folders()
 
 
 def test_what_is_ours() -> None:
-    assert packages.is_ours(str(ROOT / "clients" / "client.py")) and packages.is_ours(str(ROOT / "client_app.py"))
-    assert not packages.is_ours(str(ROOT / "tests" / "test_house.py")) and not packages.is_ours("/elsewhere/clients.py")
+    assert our_packages.is_ours(str(ROOT / "clients" / "client.py")) and our_packages.is_ours(
+        str(ROOT / "client_app.py")
+    )
+    assert not our_packages.is_ours(str(ROOT / "tests" / "test_house.py")) and not our_packages.is_ours(
+        "/elsewhere/clients.py"
+    )
