@@ -103,7 +103,7 @@ class Run:
         from fl_runs.prediction.own_models import client_model, global_model
 
         kept = self._kept
-        return global_model(kept) if client is None else client_model(kept, kept.client(client))[0]
+        return global_model(kept) if client is None else client_model(kept, kept.client(client))
 
     def predict(self, x: Any = None, client: Any = None) -> pd.DataFrame:
         """Predictions, one row per sample: the prediction, and for classes the probability of each by name.

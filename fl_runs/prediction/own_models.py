@@ -10,21 +10,26 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
 
+from clients.client import LocalClient
 from clients.hosting import simulated_client
 from clients.model_arrays import arrays_of
+from clients.state import FolderMemory
+from clients.topologies import build_topology
+from clients.topologies.base import complete
 from fl_config.device import choose_device
 from fl_config.errors import ConfigError
 from fl_data import DataError, Samples
 from fl_data.division import Division, names_of
 from fl_models import Model
-from fl_models.flat import FlatModel, load_buffers, state_to_vector
+from fl_models.flat import FlatModel, load_buffers, parameter_names, state_to_vector
 from fl_models.spec import build_model
-from fl_protocol.arrays import to_record
-from fl_protocol.messages import Introduce, Setup
+from fl_protocol.arrays import from_record, to_record
+from fl_protocol.messages import Setup
 from fl_protocol.settings import local_settings
 from fl_protocol.types import Arrays, ClientId
 from fl_runs.folder import CHECKPOINT
@@ -71,25 +76,17 @@ def ensemble(run: KeptRun, vectors: Mapping[str, Any]) -> list[Model]:
     return made
 
 
-def client_model(run: KeptRun, client: ClientId) -> tuple[Model, Samples]:
-    """A client's own model in eval mode, and the data that the run scored it on."""
-    plan, state = run.plan, load_checkpoint(run.folder / CHECKPOINT)
+def client_model(run: KeptRun, client: ClientId) -> Model:
+    """A client's own model in eval mode. The client's data are needed only where it was fine-tuned with them."""
+    plan, built = run.plan, build_model(run.spec)
+    state = load_checkpoint(run.folder / CHECKPOINT)
     setup = Setup(state.key, plan.recipe.projection, plan.held_out)
-    try:
-        division = Division.of(plan.config, LABELS[plan.task.family])
-        number = list(names_of(division) or range(plan.config.clients)).index(client)
-        answering = simulated_client(plan.config, number, setup, None, plan.code)
-    except DataError as problem:
-        raise ConfigError(
-            f"The model of client {client} cannot be made without the client's own data, which are not here ({problem}) "
-            "Start in the folder in which the run was started."
-        ) from problem
-    introduced = answering.introduce(Introduce(setup))
     members = Membership(Questions(), setup, 1, 0.0, 0.0, threading.Event())
-    members.parameters, members.head_names = introduced.parameters, introduced.head
-    members.trunk_end, members.population = introduced.trunk_end, Population(dict.fromkeys(run.clients, 1))
+    members.parameters, members.head_names = parameter_names(built), built.head_names()
+    members.trunk_end = list(built.default_trunk_end)
+    members.population = Population(dict.fromkeys(run.clients, 1))
     topology = plan.recipe.topology(plan.parameters)
-    layout = topology.open({name: value.numpy() for name, value in build_model(run.spec).state_dict().items()}, members)
+    layout = topology.open({name: value.numpy() for name, value in built.state_dict().items()}, members)
     orders = Orders(
         plan.recipe,
         Weave(plan.recipe, plan.parameters, ServerResources.nothing()),
@@ -103,11 +100,34 @@ def client_model(run: KeptRun, client: ClientId) -> tuple[Model, Samples]:
     )
     arrays = to_record(layout.unpack(state.omega, state.buffers))
     order = orders.scoring(state.round, arrays, {}, state)(client)
-    with one_thread():
-        answering.score(order)
-    scored = answering.held_out if answering.held_out is not None and len(answering.held_out) else answering.data
-    # A copy: the client's own is one model per process, which the next client is given.
-    return with_arrays(run, arrays_of(answering.flat)), scored
+    if order.personal_epochs:
+        answering = _client(run, client)
+        with one_thread():
+            answering.score(order)
+        # A copy: the client's own is one model per process, which the next client is given.
+        return with_arrays(run, arrays_of(answering.flat))
+    private = build_topology(*order.topology).private(built.state_dict(), built.head_names())
+    remembered = FolderMemory(Path(plan.config.state_folder), client).load(order.acked_round)
+    return with_arrays(run, complete(from_record(order.arrays), remembered, private))
+
+
+def scored_on(run: KeptRun, client: ClientId) -> Samples:
+    """The client's samples on which the run scored it."""
+    answering = _client(run, client)
+    return answering.held_out if answering.held_out is not None and len(answering.held_out) else answering.data
+
+
+def _client(run: KeptRun, client: ClientId) -> LocalClient:
+    plan = run.plan
+    try:
+        division = Division.of(plan.config, LABELS[plan.task.family])
+        number = list(names_of(division) or range(plan.config.clients)).index(client)
+        setup = Setup(projection=plan.recipe.projection, held_out=plan.held_out)
+        return simulated_client(plan.config, number, setup, None, plan.code)
+    except DataError as problem:
+        raise ConfigError(
+            f"This needs the data of client {client}, which are not here ({problem}) Start in the folder in which the run was started."
+        ) from problem
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ from fl_data.formats.data_card import DataCard
 from fl_data.formats.new_samples import NewSamples, of_array, read_samples
 from fl_models import Model
 from fl_runs.prediction.kept_run import KeptRun
-from fl_runs.prediction.own_models import client_model, ensemble, global_model, one_thread
+from fl_runs.prediction.own_models import client_model, ensemble, global_model, one_thread, scored_on
 from fl_runs.scoring import all_cores
 from fl_runs.server import client_counts
 from fl_strategies.weighting.base import Weighting
@@ -109,8 +109,8 @@ def predict(run: KeptRun, data: Any = None, client: Any = None) -> Predicted:
     )
     if client is not None:
         who = run.client(client)
-        model, scored = client_model(run, who)
-        samples = scored if given is None else _samples(run, given)
+        model = client_model(run, who)
+        samples = scored_on(run, who) if given is None else _samples(run, given)
         return _by_model(run, model, samples, given, f"client {who}'s own model", one_thread())
     vectors = run.client_vectors()
     model = global_model(run)

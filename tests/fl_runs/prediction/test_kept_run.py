@@ -67,3 +67,18 @@ def test_data_that_are_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         run.predict()
     Path("new.csv").write_text("number\n3\n")
     assert len(run.predict("csv:new.csv")) == 1
+
+
+def test_a_private_head_needs_no_data_but_a_fine_tuning_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{i % 7},{'ab'[i % 2]},{('north', 'south')[i % 4 > 1]}" for i in range(60)]
+    Path("table.csv").write_text("\n".join(["number,kind,site", *rows]) + "\n")
+    options = {"dataset": "csv:table.csv", "label": "kind", "partition": "column:site", "model": "mlp:4"}
+    own = {name: small_run(Path(name), strategy=name, clients=10, **options) for name in ("fedper", "fedbabu")}
+    Path("new.csv").write_text("number\n3\n")
+    before = own["fedper"].predict("csv:new.csv", client="south")
+    Path("table.csv").unlink()
+    Path("fedper").rename("moved")
+    assert fedloom.load("moved").predict("csv:new.csv", client="south").equals(before)
+    with pytest.raises(ConfigError, match="This needs the data of client south, which are not here"):
+        own["fedbabu"].predict("csv:new.csv", client="south")

@@ -12,7 +12,7 @@ import torch
 import fedloom
 from fl_config.errors import ConfigError
 from fl_runs.prediction import KeptRun
-from fl_runs.prediction.own_models import client_model, global_model, one_thread
+from fl_runs.prediction.own_models import client_model, global_model, one_thread, scored_on
 from fl_tasks import Classification, find_metric
 from fl_tasks.evaluation import evaluate
 from tests.fl_runs.prediction.small_runs import last, small_run
@@ -39,7 +39,7 @@ def test_every_client_has_the_model_that_was_scored(name: str, tmp_path: Path) -
     kept = KeptRun.open(moved)
     figures = []
     for client in last(run, "personal/client_ids"):
-        model, held_out = client_model(kept, client)
+        model, held_out = client_model(kept, client), scored_on(kept, client)
         with one_thread():
             score = evaluate(model, held_out, Classification(), [find_metric("accuracy", Classification())])
         figures.append(score["accuracy"])
@@ -49,9 +49,9 @@ def test_every_client_has_the_model_that_was_scored(name: str, tmp_path: Path) -
 
 def test_a_clients_model_is_its_own_copy(tmp_path: Path) -> None:
     kept = KeptRun.open(small_run(tmp_path / "run", strategy="fedper").folder)
-    first, _ = client_model(kept, 0)
+    first = client_model(kept, 0)
     before = {name: value.clone() for name, value in first.state_dict().items()}
-    second, _ = client_model(kept, 1)
+    second = client_model(kept, 1)
     assert all(torch.equal(before[name], value) for name, value in first.state_dict().items())
     assert not torch.equal(first.state_dict()["head.weight"], second.state_dict()["head.weight"])
     assert torch.equal(first.state_dict()["body.fc1.weight"], second.state_dict()["body.fc1.weight"])
