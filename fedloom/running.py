@@ -1,16 +1,20 @@
-"""`fedloom.run`: one run from Python, with the options of the command line and with classes where it takes names."""
+"""`fedloom.run` and `fedloom.load`: one run from Python, with the options of the command line and with classes where it takes names."""
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from fedloom.notebook import NotebookProgress, in_notebook
 from fl_config.errors import ConfigError
 from fl_models.loading import being_loaded
 from fl_models.spelling import spelled
+from fl_runs.progress import progress as on_terminal
+from fl_runs.result import Run
 from fl_strategies.round.records import Observer
-from simulation.runner import Run
 from simulation.runner import run as run_options
 
 NAMED_BY_CLASS = ("model", "task")
@@ -22,6 +26,7 @@ def run(
     plugins: Sequence[str] = (),
     set: dict[str, Any] | None = None,
     stop: threading.Event | None = None,
+    progress: bool = True,
     **options: Any,
 ) -> Run:
     """Run `fedloom run` with these options (underscores for dashes), and return what it left.
@@ -31,6 +36,7 @@ def run(
     set           parameters of parts by dotted key, as --set: {"disco.a": 0.4}
     callbacks     told about every round; one whose `recorded` returns True ends the run there
     stop          an event that ends the run between rounds
+    progress      False says nothing while the run goes on
     """
     if place := being_loaded():
         raise ConfigError(
@@ -39,11 +45,22 @@ def run(
     for name in NAMED_BY_CLASS:
         if name in options and not isinstance(options[name], str):
             options[name] = spelled(options[name])
+    for name in [name for name, value in options.items() if isinstance(value, Path)]:
+        options[name] = str(options[name])
     if plugins:
         options["plugin"] = ",".join([*filter(None, [options.get("plugin", "")]), *plugins])
     for callback in callbacks:
         check_callback(callback)
-    return run_options({**options, **(set or {})}, callbacks, stop)
+    with contextlib.ExitStack() as stack:
+        shown: list[Observer] = []
+        if progress:
+            shown.append(stack.enter_context(NotebookProgress() if in_notebook() else on_terminal()))
+        return run_options({**options, **(set or {})}, [*shown, *callbacks], stop)
+
+
+def load(folder: Path | str) -> Run:
+    """A run from its folder: what `run` returned when it was made."""
+    return Run.of(folder)
 
 
 def check_callback(callback: Any) -> None:

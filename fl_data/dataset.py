@@ -39,6 +39,7 @@ class Dataset:
     std: tuple[float, ...] | None
     flips: bool  # whether a mirrored image keeps its label
     vocabulary: int = 0  # tokens only: number of ids, with 0 for padding and 1 for an unknown word
+    words: tuple[str, ...] = ()  # tokens only: the words from number 2 on, where they are known
     labels: Labels = "classes"
     columns: Mapping[str, np.ndarray] = field(
         default_factory=dict
@@ -68,6 +69,7 @@ class Decoded:
     y_test: np.ndarray
     class_names: tuple[str, ...]
     vocabulary: int = 0
+    words: tuple[str, ...] = ()  # from number 2 on
     writers: list[list[int]] | None = None  # LEAF only: the training rows of each writer
 
     def arrays(self) -> dict[str, np.ndarray]:

@@ -16,8 +16,8 @@ import numpy as np
 from fl_config.errors import ConfigError, closest
 from fl_config.seeds import rng
 from fl_data.dataset import DataError, Dataset
-from fl_data.formats.labels import read_labels
-from fl_data.formats.npz import arrange, open_npz
+from fl_data.formats.data_card import DataCard
+from fl_data.formats.new_samples import read_samples
 from fl_data.partitions.longtail import longtail_indices
 
 _FILES = ("npz", "csv", "parquet")
@@ -115,65 +115,17 @@ def target_set(
     """Samples and labels of the target; a file without labels gives None for them."""
     check_target_spec(spec)
     name, _, place = spec.partition(":")
-    if name == "npz":
-        return _npz_target(Path(place).expanduser(), dataset)
     if name in _FILES:
-        return _table_target(spec, Path(place).expanduser(), name, dataset)
+        if name != "npz" and dataset.encoding is None:
+            raise ConfigError(
+                f"--target {spec!r} is a table, but {dataset.name} is none and cannot say how to read its rows."
+            )
+        given = read_samples(f"{name}:{Path(place).expanduser()}", DataCard.of(dataset))
+        return given.x, given.y
     chosen = target_indices(spec, dataset, client_counts, seed, names)
     if len(chosen) == len(dataset.y_test):
         return dataset.x_test, np.asarray(dataset.y_test)
     return np.asarray(dataset.x_test[chosen]), np.asarray(dataset.y_test[chosen])
-
-
-def _table_target(spec: str, path: Path, form: str, dataset: Dataset) -> tuple[np.ndarray, np.ndarray | None]:
-    from fl_data.tables import read
-
-    if dataset.encoding is None:
-        raise ConfigError(
-            f"--target {spec!r} is a table, but {dataset.name} is none and cannot say how to read its rows."
-        )
-    table = read(path, form)
-    return dataset.encoding.apply(table), dataset.encoding.targets(table)
-
-
-def _npz_target(path: Path, dataset: Dataset) -> tuple[np.ndarray, np.ndarray | None]:
-    content = open_npz(path)
-    x_key, y_key = ("x_test", "y_test") if "x_test" in content else ("x", "y")
-    if x_key not in content:
-        raise DataError(f"{path} has neither x_test nor x (it has {', '.join(sorted(content)) or 'nothing'}).")
-    kind, x = arrange(content[x_key], path, x_key)
-    if kind != dataset.kind or x.shape[1:] != dataset.shape:
-        raise DataError(
-            f"{path} has {kind} of shape {x.shape[1:]}, but {dataset.name} has {dataset.kind} of shape {dataset.shape}."
-        )
-    if not len(x):
-        raise DataError(f"{path} has no samples in {x_key}.")
-    if kind == "tokens" and int(x.max()) >= dataset.vocabulary:
-        raise DataError(f"{path} has the token {x.max()}, but {dataset.name} has {dataset.vocabulary} tokens.")
-    if y_key not in content:
-        return x, None
-    y = read_labels(content[y_key], len(x), path, y_key, dataset.labels)
-    if dataset.labels == "classes":
-        return x, _as_classes(y, dataset, path)
-    if y.shape[1:] != dataset.y_train.shape[1:]:
-        raise DataError(
-            f"{path} has {y_key} of shape {y.shape}, but {dataset.name} has labels of shape {dataset.y_train.shape[1:]} per sample."
-        )
-    return x, y
-
-
-def _as_classes(labels: np.ndarray, dataset: Dataset, path: Path) -> np.ndarray:
-    """Class numbers; the labels of a renumbered npz dataset are translated by the names it kept."""
-    if dataset.name.startswith("npz:"):
-        number = {int(name): place for place, name in enumerate(dataset.class_names)}
-    else:
-        number = {place: place for place in range(dataset.num_classes)}
-    unknown = sorted(set(labels.tolist()) - set(number))
-    if unknown:
-        raise DataError(
-            f"{path} has the label {unknown[0]}, which is none of the {dataset.num_classes} of {dataset.name}."
-        )
-    return np.array([number[label] for label in labels.tolist()], dtype=np.int64)
 
 
 def held_out_count(samples: int, fraction: float) -> int:

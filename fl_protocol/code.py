@@ -12,12 +12,13 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from fl_config.errors import ConfigError
 from fl_config.options import Options
 from fl_config.parts import read_installed
 from fl_models.building import names_code
-from fl_models.loading import Source, read_source, resolve_module, source_of
+from fl_models.loading import Source, read_source, resolve_module, sha256_of, source_of
 from fl_models.spelling import looks_like_code
 
 SIMULATION = "FEDLOOM_SIMULATION"  # set in processes that a simulation started, which may execute its user's texts
@@ -100,13 +101,34 @@ def _code_of_client(sources: str, code: str, named: tuple[str, str, str], own: s
     return _named_by_owner(sources, named, plugins_of(own)).read()
 
 
+def code_of_folder(config: Options, folder: Path) -> Code:
+    """What a finished run executed, from the texts that it kept in `folder`, or from where it had them, with the run's sums."""
+    if not config.sources:
+        return Code()
+    known = {one.sha256: one for one in (read_source(str(file)) for file in sorted(folder.glob("*.py")))}
+    found: dict[str, Source] = {}
+    for place, digest in _wanted(config.sources).items():
+        # Of two files with one name in different folders, only one has been kept.
+        text = known[digest].text if digest in known else read_source(place).text
+        if sha256_of(text) != digest:
+            raise ConfigError(
+                f"The run executed {place} with another text than it has now, and {folder} does not keep it."
+            )
+        found[place] = Source(place, text, digest)
+    return _by_use(found, (config.plugin, config.model, config.task))
+
+
+def _wanted(sources: str) -> dict[str, str]:
+    """The sums of a run's texts by their places."""
+    return dict(pair.strip().rpartition("=")[::2] for pair in sources.split(","))
+
+
 def _named_by_owner(sources: str, named: tuple[str, str, str], own: Sequence[str]) -> Code:
     """The owner's files that have the sums of the run; a sentence for one that is missing or has another text."""
     here = [read_source(place) for place in own]
-    wanted = dict(pair.strip().rpartition("=")[::2] for pair in sources.split(","))
     known = {one.sha256: one for one in here}
     found: dict[str, Source] = {}
-    for place, digest in wanted.items():
+    for place, digest in _wanted(sources).items():
         if digest not in known:
             same = next((one for one in here if _name(one.place) == _name(place)), None)
             why = (
@@ -116,6 +138,10 @@ def _named_by_owner(sources: str, named: tuple[str, str, str], own: Sequence[str
                 f"The run executes {place} (SHA-256 {digest[:12]}), which {why}: a client executes only what it was started with."
             )
         found[place] = Source(place, known[digest].text, digest)
+    return _by_use(found, named)
+
+
+def _by_use(found: dict[str, Source], named: tuple[str, str, str]) -> Code:
     plugin, model, task = named
     return Code(tuple(found[place] for place in plugins_of(plugin)), _of(found, model), _of(found, task))
 

@@ -153,7 +153,8 @@ class RunFolder(Observer):
         arrays: Mapping[str, Any] | None,
         finished: bool,
         metrics: ChosenMetrics,
-    ) -> None:
+    ) -> Record:
+        """Write the model and the summary, which is returned."""
         if arrays is not None:
             content = save(
                 {name: np.asarray(value, order="C") for name, value in arrays.items()}, metadata={"format": "pt"}
@@ -178,6 +179,7 @@ class RunFolder(Observer):
         self._write(SUMMARY, (json.dumps(summary, indent=2) + "\n").encode())
         self.checkpoints.counts(summary["rounds"])
         self.close()
+        return summary
 
     def cut_short(self, error: OSError) -> RunCutShort:
         """What the system refused in the midst of the run, what is kept of it, and how it goes on."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from fl_config.errors import ConfigError
@@ -13,7 +14,7 @@ from fl_config.toml import Scalar
 from fl_data import check_dataset_spec, check_partition_spec, check_target_spec, names_clients
 from fl_data.partitions.column import client_column
 from fl_models import check_model_spec
-from fl_protocol.code import Code, check_unchanged, code_on_disk
+from fl_protocol.code import Code, check_unchanged, code_of_folder, code_on_disk
 from fl_strategies.meaning import check_needs
 from fl_strategies.recipes import Recipe, flat_parameters, parameters, parse
 from fl_tasks import CLASSES, LABELS, ChosenMetrics, Task, chosen_metrics, load_task
@@ -67,10 +68,28 @@ def plan_of_run(run_config: Mapping[str, Any]) -> Plan:
     return _plan(options_of_run(run_config))
 
 
+def plan_of_folder(values: Mapping[str, Any], sources: Path) -> Plan:
+    """The plan of a run that is over, with the texts that its folder keeps; its data need not be here any more."""
+    config = options(values)
+    return _woven(config, code_of_folder(config, sources))
+
+
 def _plan(config: Options) -> Plan:
     code = code_on_disk(config)
     if config.sources:
         check_unchanged(code, config.sources, config.resume or config.out or "the run folder")
+    plan = _woven(config, code)
+    if config.partition != PRIVATE:
+        check_partition_spec(config.partition)
+    labels, column = LABELS[plan.task.family], "" if plan.private else client_column(config.partition)
+    check_dataset_spec(config.dataset, config.label, labels=labels, column=column)
+    check_target_spec(config.target, named=plan.private or names_clients(config.partition))
+    if config.model != "auto":
+        check_model_spec(config.model)
+    return plan
+
+
+def _woven(config: Options, code: Code) -> Plan:
     code.read()
     recipe = parse(config.strategy)
     chosen = parameters(recipe, config.parts)
@@ -81,13 +100,6 @@ def _plan(config: Options) -> Plan:
     recipe.topology(chosen).check(config.clients)
     if config.dp_clip:
         _check_private_replies(recipe)
-    if config.partition != PRIVATE:
-        check_partition_spec(config.partition)
-    labels, column = LABELS[task.family], "" if config.partition == PRIVATE else client_column(config.partition)
-    check_dataset_spec(config.dataset, config.label, labels=labels, column=column)
-    check_target_spec(config.target, named=config.partition == PRIVATE or names_clients(config.partition))
-    if config.model != "auto":
-        check_model_spec(config.model)
     known = config.model_copy(update={"sources": code.sums, "code": code.packed()})
     return Plan(known, recipe, chosen, task, metrics, code)
 

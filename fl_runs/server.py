@@ -18,6 +18,7 @@ from fl_config.device import server_device
 from fl_config.errors import ConfigError
 from fl_data import Augment, Dataset, Samples, load, target_set
 from fl_data.division import ClientCounts, clients_of, counts_of, dataset_of
+from fl_data.formats.data_card import DataCard
 from fl_models import describe
 from fl_models.spec import build_model, model_spec, outputs_of
 from fl_protocol.arrays import to_record
@@ -73,6 +74,7 @@ class Server:
         x, y = target_set(config.target, dataset, counts, config.seed, names)
         folder.write_model({"name": spec.name, **describe(model, spec.source)})
         folder.write_sources(plan.code)
+        DataCard.of(dataset).write(folder.path)
         if dataset.encoding is not None:
             folder.write_encoding(dataset.encoding)
         if counts is not None and len(counts) <= MOST_SHOWN:
@@ -94,17 +96,7 @@ class Server:
             local=local_settings(config),
             resources=resources,
             participation=participation(plan, dataset),
-            schedule=Schedule(
-                seed=config.seed,
-                lr_decay=config.lr_decay,
-                eval_every=config.eval_every,
-                personal_epochs=plan.personal_epochs,
-                held_out=plan.held_out,
-                num_rounds=config.rounds,
-                metrics=plan.metrics.names,
-                headline=plan.metrics.headline_key,
-                better=plan.metrics.better,
-            ),
+            schedule=schedule(plan),
             hooks=Hooks(
                 observers=[folder, *([Patience(plan, folder.records)] if config.patience else []), *observers],
                 save=folder.checkpoint,
@@ -145,7 +137,9 @@ class Server:
         arrays = self.strategy.served_arrays if state is not None and state.round > 0 else None
         if finished and arrays is not None and self.evaluate is not None and self.strategy.topology.has_global:
             self.folder.write_tables(self.evaluate.tables(arrays))
-        self.folder.finish(config.strategy, self.plan.recipe.name, config.seed, arrays, finished, self.plan.metrics)
+        name, metrics = self.plan.recipe.name, self.plan.metrics
+        summary = self.folder.finish(config.strategy, name, config.seed, arrays, finished, metrics)
+        self.strategy.journal.tell("ended", summary)
 
 
 def participation(plan: Plan, dataset: Dataset) -> Participation:
@@ -164,6 +158,21 @@ def participation(plan: Plan, dataset: Dataset) -> Participation:
             "sample_shape": list(dataset.shape),
             "class_names": told_names(dataset.class_names),
         },
+    )
+
+
+def schedule(plan: Plan) -> Schedule:
+    config = plan.config
+    return Schedule(
+        seed=config.seed,
+        lr_decay=config.lr_decay,
+        eval_every=config.eval_every,
+        personal_epochs=plan.personal_epochs,
+        held_out=plan.held_out,
+        num_rounds=config.rounds,
+        metrics=plan.metrics.names,
+        headline=plan.metrics.headline_key,
+        better=plan.metrics.better,
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from simulation.runner import Run, run
+    from fl_runs.result import Run
+    from simulation.runner import run
 
 __all__ = ["Run", "run"]
 

@@ -6,45 +6,31 @@ import contextlib
 import logging
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flwr.serverapp import Grid
-from safetensors.numpy import load_file
 
 from fl_config.errors import ConfigError
 from fl_config.options import PRIVATE, Options, as_flat
+from fl_config.our_packages import check_folders
 from fl_config.toml import Scalar
 from fl_data import names_clients
 from fl_data.division import clients_of
 from fl_protocol.code import trust
-from fl_runs.folder import MODEL, STATE, default_folder
+from fl_runs.folder import STATE, default_folder
 from fl_runs.plan import Plan, make_plan
+from fl_runs.result import Run
 from fl_runs.resume import resumed
 from fl_runs.server import server_data
 from fl_strategies.round.exchange import RunStopped
-from fl_strategies.round.records import Observer, Record
+from fl_strategies.round.records import Observer
 from simulation.engines.gpu.wishes import clients_device, share_of
 
 if TYPE_CHECKING:
     from simulation.engines.ray_grid import RayGrid
 
 log = logging.getLogger("fedloom")
-
-
-@dataclass
-class Run:
-    """What a run left: its records, its model by state-dict names, and its folder."""
-
-    metrics: list[Record]
-    model: dict[str, Any]
-    folder: Path
-    finished: bool = True
-
-    @property
-    def rounds(self) -> int:
-        return max((record["round"] for record in self.metrics), default=0)
 
 
 def prepare(values: Mapping[str, Any]) -> Plan:
@@ -89,6 +75,8 @@ def run(config: Mapping[str, Any], observers: Sequence[Observer] = (), stop: thr
     from server_app import make_app, open_server
 
     plan = prepare(config)
+    if plan.config.engine == "flower":
+        check_folders()
     trust()
     finished = True
     run_config: dict[str, Scalar] = as_flat(plan.config)
@@ -113,6 +101,4 @@ def run(config: Mapping[str, Any], observers: Sequence[Observer] = (), stop: thr
                 run_flower(make_app(server), plan.config, run_config)
         except RunStopped:
             finished = False
-    folder = server.folder.path
-    model = dict(load_file(folder / MODEL)) if (folder / MODEL).exists() else {}
-    return Run(server.folder.records, model, folder, finished)
+    return Run(server.folder.records, server.folder.path, finished)

@@ -165,5 +165,5 @@ def _text_dataset(texts: list[str | None], rows: Rows, wanted: Wanted, name: str
     return Dataset(
         name, "tokens", tokens.x_train, rows.y[~rows.test], tokens.x_test, rows.y[rows.test],
         num_classes=0 if wanted.labels == "numbers" else len(rows.classes), class_names=rows.classes, mean=None, std=None,
-        flips=False, vocabulary=tokens.vocabulary, labels=wanted.labels, columns=rows.columns(wanted),
+        flips=False, vocabulary=tokens.vocabulary, words=tokens.words, labels=wanted.labels, columns=rows.columns(wanted),
     )  # fmt: skip

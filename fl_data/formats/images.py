@@ -15,7 +15,7 @@ from fl_data.dataset import DataError, Dataset, Decoded, channel_statistics
 from fl_data.formats.ways import Wanted, way
 
 log = logging.getLogger("fedloom")
-_SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp"}
+SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp"}
 Labelled = list[tuple[Path, int]]
 Place = Path | IO[bytes]
 
@@ -60,7 +60,7 @@ def list_images(folder: Path, classes: Sequence[str], inside: str = "") -> Label
     for label, name in enumerate(classes):
         place = folder / name / inside if inside else folder / name
         files = sorted(place.rglob("*")) if place.is_dir() else []
-        found += [(path, label) for path in files if path.suffix.lower() in _SUFFIXES and path.is_file()]
+        found += [(path, label) for path in files if path.suffix.lower() in SUFFIXES and path.is_file()]
     return found
 
 
@@ -119,7 +119,7 @@ def read_ham10000(folder: Path, side: int = 64) -> Decoded:
         rows = list(csv.DictReader(lines))
     if not rows or not {"lesion_id", "image_id", "dx"} <= set(rows[0]):
         raise DataError(f"{metadata} has no columns lesion_id, image_id and dx.")
-    files = {path.stem: path for path in sorted(folder.rglob("*")) if path.suffix.lower() in _SUFFIXES}
+    files = {path.stem: path for path in sorted(folder.rglob("*")) if path.suffix.lower() in SUFFIXES}
     classes = tuple(sorted({row["dx"] for row in rows}))
     halves: dict[bool, Labelled] = {True: [], False: []}
     for row in sorted(rows, key=lambda item: item["image_id"]):

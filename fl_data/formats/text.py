@@ -51,7 +51,13 @@ def tokenise(
         np.array([label for _, label in test], dtype=np.int64),
         classes,
         vocabulary=len(vocabulary) + 2,
+        words=tuple(vocabulary),
     )
+
+
+def encode_new(texts: Sequence[str], known: Sequence[str], length: int) -> np.ndarray:
+    """New texts by the words of a vocabulary that was learnt before, in its order."""
+    return encode([words(text) for text in texts], {word: number for number, word in enumerate(known, start=2)}, length)
 
 
 def read_newsgroups_tab(folder: Path, length: int = 200) -> Decoded:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -86,25 +86,27 @@ class Orders:
     def evaluation(self, round: int, arrays: ArrayRecord, config: Config, state: RunState) -> list[Message]:
         """One message for every client that is there."""
         tell_unread(config, "The evaluate_config")
+        order_for = self.scoring(round, arrays, config, state)
+        return [
+            self._message(pack(order_for(client), config), client, MessageType.EVALUATE, round)
+            for client in sorted(self.members.online, key=client_order)
+        ]
+
+    def scoring(
+        self, round: int, arrays: ArrayRecord, config: Config, state: RunState
+    ) -> Callable[[ClientId], Evaluate]:
+        """What a client is told, by its id."""
         own = state.of(self.topology.name)
         settings = overridden(self._local(round), config, first_rate=False)
         model_of = self.topology.evaluation(own, arrays, state.acked)
-        messages = []
-        for client in sorted(self.members.online, key=client_order):
+
+        def order(client: ClientId) -> Evaluate:
             model, _ = model_of(client)
             says, acked = self.topology.says(own, client), state.acked.get(client, 0)
-            order = Evaluate(
-                model,
-                settings,
-                round,
-                self.setup,
-                says,
-                acked,
-                self.schedule.personal_epochs,
-                list(self.schedule.metrics),
-            )
-            messages.append(self._message(pack(order, config), client, MessageType.EVALUATE, round))
-        return messages
+            when = self.schedule
+            return Evaluate(model, settings, round, self.setup, says, acked, when.personal_epochs, list(when.metrics))
+
+        return order
 
     def probes(self, clients: Sequence[ClientId]) -> list[Message]:
         content = pack(Probe(self._local(1), self.setup))

@@ -26,6 +26,9 @@ class Observer:
     def dropped(self, round: int, client: Any, reason: str) -> None:
         """A client whose reply was not used."""
 
+    def ended(self, summary: Record) -> None:
+        """Once, when the run folder is complete: summary.json, also of a run that was stopped (`finished` is false then)."""
+
 
 class Journal:
     """The record of the round that is going on, and the observers that are told of it."""

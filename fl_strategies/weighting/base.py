@@ -8,13 +8,15 @@ itself has, to read only. The model that went out is cohort.sent, client i's is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from fl_config.params import Params
+from fl_data import Augment
 from fl_protocol.types import State
 from fl_strategies.round.cohort import Cohort
 from fl_strategies.round.resources import ServerResources
@@ -55,6 +57,10 @@ class Weighting:
     def keeps_models(self, round: int, last_round: int) -> bool:
         """Whether the clients' models of this round are kept, for weights that are learned when predicting."""
         return False
+
+    def predict(self, models: Sequence[Any], x: Tensor, augment: Augment, seed: int) -> tuple[Tensor, Tensor]:
+        """The outputs [B, C] for samples, from the models that were kept for that, and each sample's weights [B, K] of them."""
+        raise NotImplementedError
 
     def customised(self, cohort: Cohort, state: State, server: ServerResources) -> Weighed:
         """The weights of the server's own model."""

@@ -11,11 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-# What a user's folder may hold under the same name.
-OUR_NAMES = (
-    *("fl_config", "fl_data", "fl_models", "fl_tasks", "fl_protocol", "clients", "fl_strategies", "fl_runs"),
-    *("client_app", "server_app", "simulation", "deploy", "fedloom"),
-)
+from fl_config.our_packages import OUR_NAMES
 
 
 def homes(names: tuple[str, ...] = OUR_NAMES) -> dict[str, str]:

@@ -13,7 +13,16 @@ import fl_protocol.code
 from fl_config.errors import ConfigError
 from fl_config.options import Options, options
 from fl_models.loading import PRIVATE, Source
-from fl_protocol.code import SIMULATION, Code, check_unchanged, code_of_client, code_on_disk, plugins_of, trust
+from fl_protocol.code import (
+    SIMULATION,
+    Code,
+    check_unchanged,
+    code_of_client,
+    code_of_folder,
+    code_on_disk,
+    plugins_of,
+    trust,
+)
 
 PARTS = "import sys\nsys.modules[__name__].was_read = True\n"
 NET = "class Net: ...\n"
@@ -133,3 +142,19 @@ def test_a_resumed_run_keeps_its_code() -> None:
     for now in (Code((Source.of("a.py", "1\n"), Source.of("b.py", "3\n"))), Code((Source.of("a.py", "1\n"),))):
         with pytest.raises(ConfigError, match=r"but b\.py is not what it was when runs/x was begun: .*runs/x/sources"):
             check_unchanged(now, before.sums, "runs/x")
+
+
+def test_a_finished_run_has_its_texts_in_its_folder(folder: Path) -> None:
+    config, kept = run(), folder / "sources"
+    kept.mkdir()
+    (kept / "my_parts.py").write_text(PARTS)
+    expected = code_on_disk(config)
+    assert code_of_folder(config, kept) == expected, "a text that the folder lost is taken from where it was"
+    (kept / "my_net.py").write_text(NET)
+    Path("my_net.py").unlink()
+    assert code_of_folder(config, kept) == expected
+    (kept / "my_net.py").unlink()
+    Path("my_net.py").write_text("class Net: changed = True\n")
+    with pytest.raises(ConfigError, match=r"executed my_net\.py with another text than it has now"):
+        code_of_folder(config, kept)
+    assert code_of_folder(options({}), kept) == Code()

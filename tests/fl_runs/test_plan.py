@@ -8,7 +8,7 @@ import pytest
 
 from fl_config.errors import ConfigError
 from fl_config.options import Options, as_flat
-from fl_runs.plan import make_plan, plan_of_run
+from fl_runs.plan import make_plan, plan_of_folder, plan_of_run
 from fl_runs.run_config import defaults
 from fl_strategies.recipes import flat_parameters
 
@@ -76,3 +76,11 @@ def test_a_target_names_a_client_where_clients_have_names(tmp_path: Path) -> Non
         assert make_plan({**given, "target": "skew:north"}).config.target == "skew:north"
     with pytest.raises(ConfigError, match="CLIENT must be a client's number"):
         make_plan({"partition": "iid", "target": "skew:north"})
+
+
+def test_a_run_that_is_over_needs_no_data(tmp_path: Path) -> None:
+    values = {"strategy": "feddisco", "disco.a": 0.3, "dataset": "csv:gone.csv", "label": "x", "target": "npz:gone.npz"}
+    with pytest.raises(ConfigError, match="names no file that exists"):
+        make_plan(values)
+    plan = plan_of_folder(values, tmp_path)
+    assert plan.recipe.weighting == "disco" and plan.parameters["disco"].model_dump()["a"] == 0.3

@@ -38,7 +38,9 @@ CONFIG = {
 def figures(base: str, folder: Path) -> dict[str, float]:
     result = run({**CONFIG, "strategy": base, "out": str(folder)})
     last = result.metrics[-1]
-    norm = float(np.sqrt(sum(float((value.astype(np.float64) ** 2).sum()) for value in result.model.values())))
+    norm = float(
+        np.sqrt(sum(float((np.asarray(value, dtype=np.float64) ** 2).sum()) for value in result.model.values()))
+    )
     kept = {
         key: last[key] for key in ("global/accuracy", "global/loss", "personal/accuracy", "train/loss") if key in last
     }

@@ -49,7 +49,14 @@ def test_every_block_of_the_page_works(tmp_path: Path, page: str) -> None:
     assert all(line["dropped"] == [] for run in runs for line in records(run)[1:])
 
 
-@pytest.mark.parametrize("page", ["own_parts.md", "own_model.md", "tasks.md", "data.md"])
+def test_the_page_about_python(tmp_path: Path) -> None:
+    ran = execute("python.md", tmp_path)
+    assert [words[0] for words in ran] == ["run", "predict", "predict"]
+    assert len(list((tmp_path / "runs").iterdir())) == 3
+    assert (tmp_path / "client2.csv").read_text().startswith("sample,prediction,label,probability_0")
+
+
+@pytest.mark.parametrize("page", ["own_parts.md", "own_model.md", "python.md", "tasks.md", "data.md"])
 def test_no_block_is_overlooked(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
     assert text.count("\n```") == 2 * len(blocks(page)) + 2 * len(re.findall(r"\n```(?:toml|json)\n", text))

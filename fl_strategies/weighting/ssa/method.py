@@ -16,15 +16,19 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
+from torch import Tensor
 
 from fl_config.params import Params
 from fl_config.parts import part
 from fl_config.seeds import derive
+from fl_data import Augment
 from fl_protocol.types import State
 from fl_strategies.round.cohort import Cohort
 from fl_strategies.round.resources import ServerResources
@@ -131,6 +135,11 @@ class Ssa(Weighting):
 
     def keeps_models(self, round: int, last_round: int) -> bool:
         return bool(self.params.mode == "sample_wise" and round == last_round)
+
+    def predict(self, models: Sequence[Any], x: Tensor, augment: Augment, seed: int) -> tuple[Tensor, Tensor]:
+        how = {name: getattr(self.params, name) for name in (each.name for each in fields(Descent))}
+        learned, _, weights = predict_samples(models, x, augment, seed=seed, **how)
+        return learned, weights
 
     def customised(self, cohort: Cohort, state: State, server: ServerResources) -> Weighed:
         """The learned weights of the target's own model; the size weights during the warm-up."""

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from fl_config.errors import ConfigError
-from fl_strategies.weighting.ssa import learn_weights, predict_samples
+from fl_strategies.weighting.ssa import Ssa, SsaParams, learn_weights, predict_samples
 from tests.fl_strategies.weighting.ssa.known_logits import LEARN
 from tests.fl_strategies.weighting.ssa.linear_round import CLASSES, FEATURES, jitter
 
@@ -65,3 +65,13 @@ def test_sample_wise_edges() -> None:
     torch.testing.assert_close(equal[0], equal[1])
     with pytest.raises(ConfigError, match="at least one model"):
         predict_samples([], x, cast(Any, jitter), seed=2)
+
+
+def test_the_part_predicts_with_its_own_parameters() -> None:
+    models, x = sample_models()
+    part = Ssa(SsaParams(mode="sample_wise", lr=0.02, momentum=0.5, lambda_we=0.1))
+    outputs, weights = part.predict(models, x, cast(Any, jitter), seed=2)
+    own = {"lr": 0.02, "momentum": 0.5, "lambda_we": 0.1}
+    expected = predict_samples(models, x, cast(Any, jitter), seed=2, **own)  # type: ignore[arg-type]
+    assert torch.equal(outputs, expected[0]) and torch.equal(weights, expected[2])
+    assert not torch.equal(weights, predict_samples(models, x, cast(Any, jitter), seed=2)[2])
