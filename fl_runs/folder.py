@@ -134,7 +134,8 @@ class RunFolder(Observer):
         arrays: Mapping[str, Any] | None,
         finished: bool,
         metrics: ChosenMetrics,
-    ) -> None:
+    ) -> Record:
+        """Write the model and the summary, which is returned."""
         if arrays is not None:
             content = save(
                 {name: np.asarray(value, order="C") for name, value in arrays.items()}, metadata={"format": "pt"}
@@ -158,6 +159,7 @@ class RunFolder(Observer):
         }
         write_atomically(self.path / SUMMARY, (json.dumps(summary, indent=2) + "\n").encode())
         self.close()
+        return summary
 
     def discard(self) -> None:
         """Remove a new folder of a run that was refused before it began."""

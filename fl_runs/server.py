@@ -27,6 +27,7 @@ from fl_runs.folder import RunFolder
 from fl_runs.patience import Patience
 from fl_runs.plan import Plan
 from fl_runs.scoring import Evaluation
+from fl_runs.tracking.tracking import Tracking, chosen
 from fl_strategies.meaning import check_needs
 from fl_strategies.round.options import Hooks, Participation, Schedule
 from fl_strategies.round.records import Observer
@@ -48,6 +49,7 @@ class Server:
     initial: ArrayRecord
     evaluate: Any
     folder: RunFolder
+    tracking: Tracking
 
     @classmethod
     def of(
@@ -86,6 +88,7 @@ class Server:
             target=Samples(x, None, dataset, device),
             augment=Augment("ssa", dataset),
         )
+        tracking = Tracking(folder.path, chosen(config.track))
         strategy = ComposedStrategy(
             plan.recipe,
             parts=config.parts,
@@ -104,7 +107,12 @@ class Server:
                 better=plan.metrics.better,
             ),
             hooks=Hooks(
-                observers=[folder, *([Patience(plan, folder.records)] if config.patience else []), *observers],
+                observers=[
+                    folder,
+                    *([Patience(plan, folder.records)] if config.patience else []),
+                    tracking,
+                    *observers,
+                ],
                 save=folder.checkpoint,
                 state=state,
                 stop=stop or threading.Event(),
@@ -117,7 +125,8 @@ class Server:
                 "without batch normalisation."
             )
         scored = None if y is None else Evaluation(build_model(spec), x, y, dataset, device, plan.task, plan.metrics)
-        return cls(plan, strategy, initial, scored, folder)
+        tracking.open(plan.complete(), folder.records)
+        return cls(plan, strategy, initial, scored, folder, tracking)
 
     def run(self, grid: Any) -> None:
         """All rounds; the folder is closed in order whatever happens, and says whether the run was finished."""
@@ -136,7 +145,10 @@ class Server:
             arrays = self.strategy.served_arrays if state is not None and state.round > 0 else None
             if finished and arrays is not None and self.evaluate is not None and self.strategy.topology.has_global:
                 self.folder.write_tables(self.evaluate.tables(arrays))
-            self.folder.finish(config.strategy, self.plan.recipe.name, config.seed, arrays, finished, self.plan.metrics)
+            summary = self.folder.finish(
+                config.strategy, self.plan.recipe.name, config.seed, arrays, finished, self.plan.metrics
+            )
+            self.tracking.ended(summary)
 
 
 def participation(plan: Plan, dataset: Dataset) -> Participation:

@@ -11,7 +11,7 @@ from fl_config.options import FLAGS
 from fl_config.toml import parse_assignment, parse_scalar, read_toml
 
 VISIBLE = [name for name in FLAGS if name not in ("sources", "code")]  # those two are the run's own
-REPEATED = ("plugin",)  # flags that may be given more than once
+REPEATED = ("plugin", "track")  # flags that may be given more than once
 Command = Callable[[argparse.Namespace], int]  # returns the exit code
 
 
