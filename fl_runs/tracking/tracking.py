@@ -6,6 +6,7 @@ import json
 import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from fl_config.errors import ConfigError, last_line, nearest
@@ -66,14 +67,14 @@ class Tracking(Observer):
 
     def recorded(self, record: Record) -> None:
         for tracker in [one for one in self.trackers if record["round"] > one.last]:
-            if self._tried(tracker, lambda one=tracker: one.log(record["round"], numbers_of(record))):
+            if self._tried(tracker, partial(tracker.log, record["round"], numbers_of(record))):
                 tracker.last = record["round"]
 
     def ended(self, summary: Record) -> None:
         page = self._written_page() if self.trackers and summary["finished"] else None
         for tracker in list(self.trackers):
-            if page is None or self._tried(tracker, lambda one=tracker: one.attach(page)):
-                self._tried(tracker, lambda one=tracker: one.close(bool(summary["finished"])))
+            if page is None or self._tried(tracker, partial(tracker.attach, page)):
+                self._tried(tracker, partial(tracker.close, bool(summary["finished"])))
         self.trackers = []
 
     def _written_page(self) -> Path | None:

@@ -27,10 +27,9 @@ class WandB(Tracker):
         project = self.place or None
         if project is None and not wandb.Settings().project:
             project = PROJECT
-        known = str(kept["id"]) if kept.get("project") == self.place and "id" in kept else wandb.util.generate_id()
         self.run = wandb.init(
             project=project,
-            id=known,
+            id=kept.get("id") if kept.get("project") == self.place else None,
             name=run.name,
             group=run.strategy,
             config=dict(run.config),
@@ -39,7 +38,7 @@ class WandB(Tracker):
             settings=wandb.Settings(console="off"),  # the progress bar is no log
         )
         self.last = self.run.step - 1  # of a run that is continued online; a new one is at step 0
-        return {"project": self.place, "id": known}
+        return {"project": self.place, "id": self.run.id}
 
     def log(self, round: int, numbers: Mapping[str, float]) -> None:
         self.run.log(dict(numbers), step=round)
