@@ -27,7 +27,7 @@ def records(folder: Path) -> list[Any]:
     """The records of a finished run; a process of the library's own writes the last of them, soon after the run has ended."""
     (file,) = folder.glob("run-*.wandb")
     deadline = time.monotonic() + 60
-    while not any(record.HasField("exit") for record in (found := scan(file))):
+    while not (found := scan(file)) or not found[-1].HasField("exit"):
         assert time.monotonic() < deadline, f"{file} has no record of the run's end"
         time.sleep(0.1)
     return found
