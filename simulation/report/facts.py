@@ -8,7 +8,7 @@ from fl_config.options import changes_numbers
 from fl_runs.reading import Headline, RunGroup, RunRecord, never_right, warning
 from simulation.report.headline import figure_text, shared_headline
 from simulation.report.pictures.classes import class_label
-from simulation.report.table import comparison_table, duration, total_megabytes, total_seconds
+from simulation.report.table import comparison, duration, total_megabytes, total_seconds
 
 
 def title_of(groups: Sequence[RunGroup]) -> str:
@@ -62,12 +62,12 @@ def classes_at_zero(run: RunRecord) -> list[int]:
 
 def key_figures(runs: Sequence[RunRecord]) -> list[tuple[str, str, str]]:
     """The numbers in the header that the runs have: what it is, the number, and a remark."""
-    rows, headline = comparison_table(runs), shared_headline(runs)
+    rows, headline = comparison(runs).rows, shared_headline(runs)
     highest = "Lowest" if headline.better == "less" else "Highest"
     single = len(rows) == 1
     shown: list[tuple[str, str, str]] = []
     for what in ("final", "best"):
-        known = [(value, row.strategy) for row in rows if (value := getattr(row, what))]
+        known = [(value, row.configuration) for row in rows if (value := getattr(row, what))]
         if known:
             best = headline.best_of([value[0] for value, _ in known])
             value, strategy = next(pair for pair in known if pair[0][0] == best)
