@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from clients.objectives.base import Objective
     from clients.topologies.base import ClientTopology
     from fedloom.running import run
+    from fedloom.sweeping import sweep
     from fl_config.params import Params
     from fl_config.parts import half, part
     from fl_data.partitions import scheme
@@ -50,6 +51,7 @@ _HOMES = {
     "part": ("fl_config.parts", "part"),
     "run": ("fedloom.running", "run"),
     "scheme": ("fl_data.partitions", "scheme"),
+    "sweep": ("fedloom.sweeping", "sweep"),
 }
 __all__ = [
     "Callback",
@@ -70,6 +72,7 @@ __all__ = [
     "part",
     "run",
     "scheme",
+    "sweep",
 ]
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+from pathlib import Path
 from typing import Any
 
+from fl_config.files import write_atomically
 from simulation.report.table import Comparison, ComparisonRow
 
 LATEX = {
@@ -58,6 +60,14 @@ def as_latex(table: Comparison) -> str:
             "",
         ]
     )
+
+
+def write_tables(table: Comparison, csv: Path | None, latex: Path | None) -> None:
+    """Write the table to these files, as far as they are named."""
+    if csv is not None:
+        write_atomically(csv, as_csv(table).encode())
+    if latex is not None:
+        write_atomically(latex, as_latex(table).encode())
 
 
 def escaped(text: str) -> str:

@@ -42,7 +42,9 @@ def open_folder(folder: Path, sweep: Mapping[str, Any], jobs: Sequence[Job]) -> 
     path = folder / FILE
     if not path.exists():
         if folder.exists() and any(item.name != LOCK for item in folder.iterdir()):
-            raise ConfigError(f"The folder {folder} is not empty and holds no sweep: choose another --out for this one.")
+            raise ConfigError(
+                f"The folder {folder} is not empty and holds no sweep: choose another --out for this one."
+            )
         content = {**sweep, "runs": [job.name for job in jobs]}
         write_atomically(path, (json.dumps(content, indent=2) + "\n").encode())
         return False
@@ -52,7 +54,8 @@ def open_folder(folder: Path, sweep: Mapping[str, Any], jobs: Sequence[Job]) -> 
     keys = dict.fromkeys([*before.get("options", {}), *sweep["options"]])
     usual = as_flat(Options())
     for key in keys:
-        _check_same(key, *(one.get(key, usual.get(key)) for one in (before.get("options", {}), sweep["options"])), folder)
+        was, is_now = (one.get(key, usual.get(key)) for one in (before.get("options", {}), sweep["options"]))
+        _check_same(key, was, is_now, folder)
     return True
 
 
@@ -96,8 +99,8 @@ def alone_in(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        lock.release()
         (folder / LOCK).unlink(missing_ok=True)
+        lock.release()
         if made and not any(folder.iterdir()):
             folder.rmdir()  # a sweep that was refused leaves nothing
 
