@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from simulation.report.table import Comparison
 
 SOME_FAILED = 1  # exit code
+WIDE, LEAST_NEEDED = 130, ("Rounds", "MB", "Time")  # characters of a terminal that has room for all columns
 NOT_OF_A_SWEEP = ("strategy", "resume", "state-folder")  # understood, in order to be refused by name
 
 
@@ -85,7 +86,10 @@ def print_comparison(table: Comparison) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    shown = Table(*table.headings, box=None, pad_edge=False)
+    console = Console()
+    left_out = LEAST_NEEDED if console.width < WIDE else ()
+    columns = [place for place, heading in enumerate(table.headings) if heading not in left_out]
+    shown = Table(*(table.headings[place] for place in columns), box=None, pad_edge=False)
     for cells in table.cells():
-        shown.add_row(*cells)
-    Console().print(shown)
+        shown.add_row(*(cells[place] for place in columns))
+    console.print(shown)
