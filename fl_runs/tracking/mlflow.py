@@ -41,10 +41,10 @@ class MLflow(Tracker):
     def open(self, run: TrackedRun, kept: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in SHORT_PATIENCE.items():
             os.environ.setdefault(name, value)
-        logging.getLogger("mlflow").setLevel(logging.WARNING)  # it tells of every table that it creates
         from mlflow import MlflowClient
         from mlflow.entities import Param
 
+        logging.getLogger("mlflow").setLevel(logging.WARNING)  # it tells of every table that it creates
         lock = Path(tempfile.gettempdir()) / f"fedloom-mlflow-{hashlib.sha256(self.uri.encode()).hexdigest()[:16]}.lock"
         with FileLock(lock):  # the runs of a sweep would otherwise all create one database at once
             self.client = MlflowClient(self.uri)

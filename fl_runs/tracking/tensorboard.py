@@ -18,15 +18,26 @@ class TensorBoard(Tracker):
     def open(self, run: TrackedRun, kept: Mapping[str, Any]) -> dict[str, Any]:
         from torch.utils.tensorboard import SummaryWriter
 
-        folder = Path(self.place).resolve() / run.name if self.place else (run.folder / "tensorboard").resolve()
-        again = kept.get("folder") == str(folder)
+        again = kept.get("place") == self.place
+        folder = Path(kept["folder"]) if again else self._new_folder(run)
         # Rounds are written again after a resume, because the writer marks what is there from then on as void. What was written is
         # not read back: a kill may have cut the last event in two.
         self.writer = SummaryWriter(str(folder), purge_step=0 if again else None)  # type: ignore[no-untyped-call]
         if not again:
             rows = "".join(f"| {key} | {value} |\n" for key, value in run.config.items())
             self.writer.add_text("config", f"| option | value |\n|---|---|\n{rows}")  # type: ignore[no-untyped-call]
-        return {"folder": str(folder)}
+        return {"place": self.place, "folder": str(folder)}
+
+    def _new_folder(self, run: TrackedRun) -> Path:
+        """In the run folder, or in the user's under the same name, numbered where another run has it already."""
+        if not self.place:
+            return (run.folder / "tensorboard").resolve()
+        folder = named = Path(self.place).resolve() / run.name
+        number = 2
+        while folder.exists():
+            folder = named.with_name(f"{named.name}-{number}")
+            number += 1
+        return folder
 
     def log(self, round: int, numbers: Mapping[str, float]) -> None:
         for key, value in numbers.items():

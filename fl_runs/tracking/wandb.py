@@ -27,13 +27,14 @@ class WandB(Tracker):
         project = self.place or None
         if project is None and not wandb.Settings().project:
             project = PROJECT
+        before = kept.get("id") if kept.get("project") == self.place else None
         self.run = wandb.init(
             project=project,
-            id=kept.get("id") if kept.get("project") == self.place else None,
+            id=before,
             name=run.name,
             group=run.strategy,
             config=dict(run.config),
-            resume="allow",
+            resume="allow" if before else None,
             reinit="create_new",  # several runs in one process, one after the other
             settings=wandb.Settings(console="off"),  # the progress bar is no log
         )

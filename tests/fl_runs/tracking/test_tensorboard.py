@@ -44,3 +44,10 @@ def test_a_resumed_run_goes_on_in_a_folder_of_the_users(tmp_path: Path) -> None:
     run({"resume": str(left.folder)})
     assert [folder.name for folder in place.iterdir()] == ["run"] and not (left.folder / "tensorboard").exists()
     assert scalars(read_back(place / "run")) == expected(left.folder)
+
+
+def test_two_runs_of_one_name_stay_apart(tmp_path: Path) -> None:
+    place = tmp_path / "boards"
+    made = [tracked(tmp_path / parent / "run", f"tensorboard:{place}", seed=seed) for seed, parent in enumerate("ab")]
+    for one, name in zip(made, ("run", "run-2"), strict=True):
+        assert scalars(read_back(place / name)) == expected(one.folder)
