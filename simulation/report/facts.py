@@ -10,6 +10,8 @@ from simulation.report.headline import figure_text, shared_headline
 from simulation.report.pictures.classes import class_label
 from simulation.report.table import comparison, duration, total_megabytes, total_seconds
 
+MOST_WARNINGS = 5  # sentences at the top of a page
+
 
 def title_of(groups: Sequence[RunGroup]) -> str:
     return groups[0].label if len(groups) == 1 else f"{len(groups)} configurations compared"
@@ -42,13 +44,16 @@ def model_of(run: RunRecord) -> str:
 
 
 def warnings_of(runs: Sequence[RunRecord]) -> list[str]:
-    """One sentence per run in which classes are never predicted right at the last evaluation."""
+    """One sentence per run in which classes are never predicted right at the last evaluation; of many runs, the first few."""
     sentences = []
     for run in runs:
         if classes := classes_at_zero(run):
             text = warning([class_label(run, one) for one in classes])
             sentences.append(f"{run.name}: {text}." if len(runs) > 1 else f"{text[0].upper()}{text[1:]}.")
-    return sentences
+    more = len(sentences) - MOST_WARNINGS
+    if more <= 1:  # its own sentence is no longer than the one that would stand for it
+        return sentences
+    return [*sentences[:MOST_WARNINGS], f"In {more} more runs there are classes that are never predicted right."]
 
 
 def classes_at_zero(run: RunRecord) -> list[int]:

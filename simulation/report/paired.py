@@ -26,7 +26,7 @@ class Paired:
     p: float
 
     def text(self, key: str) -> str:
-        shown = f"{100 * self.difference:+.2f} %" if is_share(key) else f"{self.difference:+.4g}"
+        shown = f"{100 * self.difference:+.2f} points" if is_share(key) else f"{self.difference:+.4g}"
         return f"{shown} (n = {self.pairs}, p = {self.p:.3g})"
 
 

@@ -24,7 +24,7 @@ def test_the_test_is_students_of_the_differences() -> None:
     assert made is not None and (made.baseline, made.pairs) == ("fedavg", 3)
     assert made.difference == pytest.approx(0.2) and made.p == pytest.approx(0.07418, abs=1e-5)
     assert made.p == pytest.approx(float(ttest_rel(list(ours.values()), list(base.values())).pvalue), rel=1e-9)
-    assert made.text("accuracy") == "+20.00 % (n = 3, p = 0.0742)"
+    assert made.text("accuracy") == "+20.00 points (n = 3, p = 0.0742)"
 
 
 def test_pairs_are_seeds_that_both_have() -> None:
