@@ -84,6 +84,8 @@ def sweep(
     for name in NAMED_BY_CLASS:
         if name in options and not isinstance(options[name], str):
             options[name] = spelled(options[name])
+    if "out" in options:
+        options["out"] = str(options["out"])
     if plugins:
         options["plugin"] = ",".join([*filter(None, [options.get("plugin", "")]), *plugins])
     tried = {key: list(values) for key, values in (grid or {}).items()}

@@ -93,6 +93,7 @@ class Crews:
     def __init__(self, folder: Path, screen: Screen, stop: threading.Event) -> None:
         self.folder, self.screen, self.stop = folder, screen, stop
         self.outcome = Outcome()
+        self.asked = False  # the runs that go on to stop
         self.waiting: deque[Job] = deque()
         self.selector = selectors.DefaultSelector()
         self.children: list[Child] = []
@@ -108,6 +109,8 @@ class Crews:
             for child in self.children:
                 child.close()
             self.selector.close()
+        # What was over before it heard of it was not stopped.
+        self.outcome.stopped = self.stop.is_set() and len(self.outcome.finished) + len(self.outcome.failed) < len(jobs)
         return self.outcome
 
     def _begin(self) -> None:
@@ -118,7 +121,7 @@ class Crews:
 
     def _next(self, child: Child) -> None:
         """Give it a run, or let it end."""
-        if self.waiting and not self.outcome.stopped:
+        if self.waiting and not self.stop.is_set():
             job = self.waiting.popleft()
             self.screen.begins(job.name)
             child.give(job)
@@ -131,8 +134,8 @@ class Crews:
         child.close()
 
     def _look(self) -> None:
-        if self.stop.is_set() and not self.outcome.stopped:
-            self.outcome.stopped = True
+        if self.stop.is_set() and not self.asked:
+            self.asked = True
             for child in self.children:
                 child.order({"stop": True})
         for key, _ in self.selector.select(MOMENT):
@@ -175,14 +178,17 @@ class Crews:
         how = f"its process was ended by signal {-code}" if code < 0 else f"its process ended with exit code {code}"
         self._failed(job.name, f"{how} ({last_line(complaints)})" if complaints.strip() else how, complaints)
         self.screen.ended(job.name, False)
-        if self.waiting and not self.outcome.stopped:
+        if self.waiting and not self.stop.is_set():
             self._begin()
 
     def _failed(self, name: str, problem: str, complaints: str) -> None:
         text = problem.rstrip(".") + "."
         if complaints.strip():
             place = self.folder / f"{name}.error.txt"
-            place.write_text(complaints, encoding="utf-8")
-            text += f" All of it is in {place}."
+            try:
+                place.write_text(complaints, encoding="utf-8")
+                text += f" All of it is in {place}."
+            except OSError as full:  # which may well be why the run failed; the others go on
+                text += f" More cannot be written to {place}: {full}."
         self.outcome.failed[name] = text
         self.screen.says(name, f"failed: {text}")

@@ -112,3 +112,21 @@ def test_an_error_that_nobody_expected_leaves_its_traceback(tmp_path: Path) -> N
     assert outcome.finished == ["fine"]
     assert "nobody expects this" in outcome.failed["broken"]
     assert "Traceback" in (tmp_path / "broken.error.txt").read_text()
+
+
+def test_a_sweep_that_is_to_stop_before_it_begins_makes_nothing(tmp_path: Path) -> None:
+    stop = threading.Event()
+    stop.set()
+    shown = Noted()
+    assert made(tmp_path, {"one": {}}, 1, shown, stop).stopped and shown.lines == []
+
+
+def test_a_run_that_was_over_before_the_stop_was_not_stopped(tmp_path: Path) -> None:
+    stop = threading.Event()
+
+    class Late(Noted):
+        def ended(self, name: str, finished: bool) -> None:
+            stop.set()
+
+    outcome = made(tmp_path, {"one": {"rounds": 1}}, 1, Late(), stop)
+    assert outcome.finished == ["one"] and not outcome.stopped
