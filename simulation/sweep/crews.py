@@ -101,7 +101,7 @@ class Crews:
     def make(self, jobs: Sequence[Job], side_by_side: int) -> Outcome:
         self.waiting.extend(jobs)
         try:
-            for _ in range(min(side_by_side, len(jobs))):
+            for _ in range(0 if self.stop.is_set() else min(side_by_side, len(jobs))):
                 self._begin()
             while self.children:
                 self._look()
