@@ -96,19 +96,19 @@ def begun(out: Path) -> Iterator[None]:
 
 
 def test_ctrl_c_stops_all_and_the_same_command_goes_on(tmp_path: Path) -> None:
-    flags = ["--strategies", "fedavg,feddisco", "--seeds", "1", *SMALL, "--rounds", "60", "--side-by-side", "2"]
+    flags = ["--strategies", "fedavg,feddisco", "--seeds", "1", *SMALL, "--rounds", "150", "--side-by-side", "2"]
     command = [sys.executable, "-m", "fedloom", "sweep", *flags, "--out", str(tmp_path / "s")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     for line in process.stdout:
-        if "round 2/60" in line:
+        if "round 2/150" in line:
             process.send_signal(signal.SIGINT)
             break
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 130, errors
     assert "0 of 2 runs are finished" in errors and "The same command goes on" in errors and "Traceback" not in errors
     assert main(["sweep", *flags, "--out", str(tmp_path / "s")]) == 0
-    assert [len(one.read_text().splitlines()) for one in (tmp_path / "s").glob("*/metrics.jsonl")] == [61, 61]
+    assert [len(one.read_text().splitlines()) for one in (tmp_path / "s").glob("*/metrics.jsonl")] == [151, 151]
 
 
 @pytest.mark.parametrize(

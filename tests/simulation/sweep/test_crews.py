@@ -88,11 +88,11 @@ def test_stopping_ends_all_that_go_on_and_begins_no_other(tmp_path: Path) -> Non
     class Stopping(Noted):
         def recorded(self, name: str, round: int, figures: str) -> None:
             super().recorded(name, round, figures)
-            if round == 2:
+            if all("recorded 2" in self.of(each) for each in ("one", "two")):
                 stop.set()
 
     shown = Stopping()
-    outcome = made(tmp_path, {name: {"rounds": 2000} for name in ("one", "two", "three")}, 2, shown, stop)
+    outcome = made(tmp_path, {name: {"rounds": 20_000} for name in ("one", "two", "three")}, 2, shown, stop)
     assert outcome.stopped and outcome.finished == [] and outcome.failed == {}
     assert shown.of("three") == [] and shown.of("one")[-1] == shown.of("two")[-1] == "ended False"
     assert all((tmp_path / name / "checkpoint" / "state.safetensors").exists() for name in ("one", "two"))
