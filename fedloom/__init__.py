@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from clients.objectives.base import Objective
     from clients.topologies.base import ClientTopology
     from fedloom.running import load, run
+    from fedloom.sweeping import sweep
     from fl_config.params import Params
     from fl_config.parts import half, part
     from fl_data.partitions import scheme
@@ -54,6 +55,7 @@ _HOMES = {
     "part": ("fl_config.parts", "part"),
     "run": ("fedloom.running", "run"),
     "scheme": ("fl_data.partitions", "scheme"),
+    "sweep": ("fedloom.sweeping", "sweep"),
 }
 __all__ = [
     "Callback",
@@ -75,6 +77,7 @@ __all__ = [
     "part",
     "run",
     "scheme",
+    "sweep",
 ]
 
 

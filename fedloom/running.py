@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,24 +38,27 @@ def run(
     stop          an event that ends the run between rounds
     progress      False says nothing while the run goes on
     """
-    if place := being_loaded():
-        raise ConfigError(
-            f'{place} starts a run while it is being loaded for one: put the call under `if __name__ == "__main__":`.'
-        )
-    for name in NAMED_BY_CLASS:
-        if name in options and not isinstance(options[name], str):
-            options[name] = spelled(options[name])
-    for name in [name for name, value in options.items() if isinstance(value, Path)]:
-        options[name] = str(options[name])
-    if plugins:
-        options["plugin"] = ",".join([*filter(None, [options.get("plugin", "")]), *plugins])
+    given = flat_options(options, plugins, set)
     for callback in callbacks:
         check_callback(callback)
     with contextlib.ExitStack() as stack:
         shown: list[Observer] = []
         if progress:
             shown.append(stack.enter_context(NotebookProgress() if in_notebook() else on_terminal()))
-        return run_options({**options, **(set or {})}, [*shown, *callbacks], stop)
+        return run_options(given, [*shown, *callbacks], stop)
+
+
+def flat_options(options: Mapping[str, Any], plugins: Sequence[str], set: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The options as the command line would give them: classes by name, paths as text, plug-ins and parameters among them."""
+    if place := being_loaded():
+        raise ConfigError(
+            f'{place} starts a run while it is being loaded for one: put the call under `if __name__ == "__main__":`.'
+        )
+    given = {name: str(value) if isinstance(value, Path) else value for name, value in options.items()}
+    given |= {name: spelled(given[name]) for name in NAMED_BY_CLASS if not isinstance(given.get(name, ""), str)}
+    if plugins:
+        given["plugin"] = ",".join([*filter(None, [given.get("plugin", "")]), *plugins])
+    return {**given, **(set or {})}
 
 
 def load(folder: Path | str) -> Run:

@@ -178,6 +178,11 @@ class Options(BaseModel):
         "", description="where simulated clients keep what they remember; empty is <out>/state", role=PLACE
     )
     resume: str = option("", description="a run folder to continue from its checkpoint", role=PLACE)
+    track: str = option(
+        "",
+        description="also record the run in tensorboard[:DIR], mlflow[:URI] or wandb[:PROJECT]; may be repeated, or several with commas",
+        role=HOW,
+    )
     sources: str = option(
         "",
         description="set by the run itself: the files and modules of the user's that it executes, with their SHA-256",

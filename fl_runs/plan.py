@@ -15,6 +15,7 @@ from fl_data import check_dataset_spec, check_partition_spec, check_target_spec,
 from fl_data.partitions.column import client_column
 from fl_models import check_model_spec
 from fl_protocol.code import Code, check_unchanged, code_of_folder, code_on_disk
+from fl_runs.tracking.tracking import chosen as chosen_trackers
 from fl_strategies.meaning import check_needs
 from fl_strategies.recipes import Recipe, flat_parameters, parameters, parse
 from fl_tasks import CLASSES, LABELS, ChosenMetrics, Task, chosen_metrics, load_task
@@ -86,6 +87,7 @@ def _plan(config: Options) -> Plan:
     check_target_spec(config.target, named=plan.private or names_clients(config.partition))
     if config.model != "auto":
         check_model_spec(config.model)
+    chosen_trackers(config.track)
     return plan
 
 

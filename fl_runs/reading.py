@@ -100,6 +100,10 @@ class RunGroup:
     label: str
     runs: list[RunRecord]
 
+    def settings(self) -> dict[str, str]:
+        """The settings that its runs share, of those that change the numbers."""
+        return _meaning(self.runs[0])
+
 
 def is_number(value: object) -> bool:
     """Whether it is a finite number; a truth value is none."""

@@ -29,6 +29,7 @@ from fl_runs.last_batches import check_last_batches
 from fl_runs.patience import Patience
 from fl_runs.plan import Plan
 from fl_runs.scoring import Evaluation
+from fl_runs.tracking.tracking import Tracking, chosen
 from fl_strategies.meaning import check_needs
 from fl_strategies.round.options import Hooks, Participation, Schedule
 from fl_strategies.round.records import Observer
@@ -50,6 +51,7 @@ class Server:
     initial: ArrayRecord
     evaluate: Any
     folder: RunFolder
+    tracking: Tracking
 
     @classmethod
     def of(
@@ -90,6 +92,7 @@ class Server:
             target=Samples(x, None, dataset, device),
             augment=Augment("ssa", dataset),
         )
+        tracking = Tracking(folder.path, chosen(config.track))
         strategy = ComposedStrategy(
             plan.recipe,
             parts=config.parts,
@@ -98,7 +101,12 @@ class Server:
             participation=participation(plan, dataset),
             schedule=schedule(plan),
             hooks=Hooks(
-                observers=[folder, *([Patience(plan, folder.records)] if config.patience else []), *observers],
+                observers=[
+                    folder,
+                    *([Patience(plan, folder.records)] if config.patience else []),
+                    tracking,
+                    *observers,
+                ],
                 save=folder.checkpoint,
                 state=state,
                 stop=stop or threading.Event(),
@@ -111,7 +119,8 @@ class Server:
                 "without batch normalisation."
             )
         scored = None if y is None else Evaluation(build_model(spec), x, y, dataset, device, plan.task, plan.metrics)
-        return cls(plan, strategy, initial, scored, folder)
+        tracking.open(plan.complete(), folder.records)
+        return cls(plan, strategy, initial, scored, folder, tracking)
 
     def run(self, grid: Any) -> None:
         """All rounds; the folder is closed in order whatever happens, and says whether the run was finished."""

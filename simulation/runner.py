@@ -23,6 +23,7 @@ from fl_runs.plan import Plan, make_plan
 from fl_runs.result import Run
 from fl_runs.resume import resumed
 from fl_runs.server import server_data
+from fl_runs.tracking.tracking import chosen
 from fl_strategies.round.exchange import RunStopped
 from fl_strategies.round.records import Observer
 from simulation.engines.gpu.wishes import clients_device, share_of
@@ -45,6 +46,8 @@ def prepare(values: Mapping[str, Any]) -> Plan:
     clients = (
         clients_of(plan.config, server_data(plan))[0] if names_clients(plan.config.partition) else plan.config.clients
     )
+    for tracker in chosen(plan.config.track):
+        tracker.check_installed()
     out = plan.config.out
     if not plan.config.resume:
         out = str((Path(out) if out else default_folder(plan.config.strategy)).resolve())
@@ -70,6 +73,13 @@ def ray_grid(config: Options, run_config: dict[str, Scalar]) -> RayGrid:
     )
 
 
+def written_page(folder: Path) -> Path:
+    """The report of one run, in its folder."""
+    from simulation.report.page import write_report
+
+    return write_report([folder], folder / "report.html")
+
+
 def run(config: Mapping[str, Any], observers: Sequence[Observer] = (), stop: threading.Event | None = None) -> Run:
     """Run what the flat keys of `config` say (the flags of `fedloom run`); raises ConfigError before anything starts."""
     from server_app import make_app, open_server
@@ -92,6 +102,7 @@ def run(config: Mapping[str, Any], observers: Sequence[Observer] = (), stop: thr
 
             grid = InlineGrid(client_app.app, plan.config.clients, run_config)
         server = open_server(plan, observers, stop)
+        server.tracking.page = written_page
         try:
             if grid is not None:
                 server.run(grid)

@@ -33,7 +33,7 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "run": {
         "rounds": "N", "seed": "N", "patience": "N", "eval-every": "N", "save-every": "N", "out": "FOLDER", "resume": "FOLDER",
-        "state-folder": "FOLDER",
+        "state-folder": "FOLDER", "track": "TRACKER[:PLACE]",
     },
     "engine": {
         "engine": "NAME", "workers": "N", "ray-address": "HOST:PORT", "device": "NAME", "gpus-per-client": "SHARE",
@@ -41,7 +41,7 @@ GROUPS: dict[str, dict[str, str]] = {
     "privacy": {"dp-clip": "NORM", "dp-epsilon": "EPSILON", "dp-delta": "DELTA"},
 }  # fmt: skip
 VISIBLE = [name for name in FLAGS if name not in ("sources", "code")]  # those two are the run's own
-REPEATED = ("plugin",)  # flags that may be given more than once
+REPEATED = ("plugin", "track")  # flags that may be given more than once
 Command = Callable[[argparse.Namespace], int]  # returns the exit code
 
 

@@ -8,7 +8,9 @@ from fl_config.options import changes_numbers
 from fl_runs.reading import Headline, RunGroup, RunRecord, never_right, warning
 from simulation.report.headline import figure_text, shared_headline
 from simulation.report.pictures.classes import class_label
-from simulation.report.table import comparison_table, duration, total_megabytes, total_seconds
+from simulation.report.table import comparison, duration, total_megabytes, total_seconds
+
+MOST_WARNINGS = 5  # sentences at the top of a page
 
 
 def title_of(groups: Sequence[RunGroup]) -> str:
@@ -42,13 +44,16 @@ def model_of(run: RunRecord) -> str:
 
 
 def warnings_of(runs: Sequence[RunRecord]) -> list[str]:
-    """One sentence per run in which classes are never predicted right at the last evaluation."""
+    """One sentence per run in which classes are never predicted right at the last evaluation; of many runs, the first few."""
     sentences = []
     for run in runs:
         if classes := classes_at_zero(run):
             text = warning([class_label(run, one) for one in classes])
             sentences.append(f"{run.name}: {text}." if len(runs) > 1 else f"{text[0].upper()}{text[1:]}.")
-    return sentences
+    more = len(sentences) - MOST_WARNINGS
+    if more <= 1:  # its own sentence is no longer than the one that would stand for it
+        return sentences
+    return [*sentences[:MOST_WARNINGS], f"In {more} more runs there are classes that are never predicted right."]
 
 
 def classes_at_zero(run: RunRecord) -> list[int]:
@@ -62,12 +67,12 @@ def classes_at_zero(run: RunRecord) -> list[int]:
 
 def key_figures(runs: Sequence[RunRecord]) -> list[tuple[str, str, str]]:
     """The numbers in the header that the runs have: what it is, the number, and a remark."""
-    rows, headline = comparison_table(runs), shared_headline(runs)
+    rows, headline = comparison(runs).rows, shared_headline(runs)
     highest = "Lowest" if headline.better == "less" else "Highest"
     single = len(rows) == 1
     shown: list[tuple[str, str, str]] = []
     for what in ("final", "best"):
-        known = [(value, row.strategy) for row in rows if (value := getattr(row, what))]
+        known = [(value, row.configuration) for row in rows if (value := getattr(row, what))]
         if known:
             best = headline.best_of([value[0] for value, _ in known])
             value, strategy = next(pair for pair in known if pair[0][0] == best)

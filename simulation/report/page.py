@@ -23,7 +23,7 @@ from simulation.report import facts
 from simulation.report.headline import shared_headline
 from simulation.report.pictures.drawing import colour_of
 from simulation.report.sections import SECTIONS
-from simulation.report.table import comparison_table, headings_of
+from simulation.report.table import comparison
 
 HERE = Path(__file__).parent
 MOST_DROPPED = 200
@@ -39,18 +39,18 @@ RECORD_ERRORS = """
 """
 
 
-def write_report(folders: Sequence[Path], out: Path, title: str | None = None) -> Path:
+def write_report(folders: Sequence[Path], out: Path, title: str | None = None, baseline: str = "") -> Path:
     """Write the page for these run folders to `out`; a page that is already there is replaced at once or not at all."""
     if not folders:
         raise ValueError("A report needs at least one run folder, but none was given.")
     out = Path(out)
-    write_atomically(out, render(read_runs(folders), title).encode())
+    write_atomically(out, render(read_runs(folders), title, baseline).encode())
     return out
 
 
-def render(runs: Sequence[RunRecord], title: str | None = None) -> str:
+def render(runs: Sequence[RunRecord], title: str | None = None, baseline: str = "") -> str:
     """The page as text; the same runs give the same page."""
-    groups = group_runs(runs)
+    groups, table = group_runs(runs), comparison(runs, baseline)
     panels = [(name, build(runs)) for name, build in SECTIONS]
     shown = [(panel.title or name, panel) for name, panel in panels if panel is not None]
     slots = [
@@ -70,11 +70,12 @@ def render(runs: Sequence[RunRecord], title: str | None = None) -> str:
         sections=shown,
         key=[(group.label, colour_of(i), i) for i, group in enumerate(groups)],
         headline=facts.key_figures(runs),
-        headings=headings_of(runs),
+        headings=table.headings,
+        tested=table.tested,
         figures_named="Accuracies" if shared_headline(runs) == Headline() else "Figures",
         warnings=facts.warnings_of(runs),
         model_of=facts.model_of,
-        rows=[row.cells() for row in comparison_table(runs)] if len(runs) > 1 else [],
+        rows=table.cells() if len(runs) > 1 else [],
         dropped=facts.dropped_clients(runs),
         most_dropped=MOST_DROPPED,
         differences=facts.differing_settings(groups),

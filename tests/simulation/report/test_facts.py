@@ -65,7 +65,11 @@ def test_classes_that_are_never_right_are_a_warning_by_name() -> None:
     assert warnings_of([run]) == ["Class <owl> is never predicted right."]
     run.metrics[1]["global/class_accuracy"] = [0.0, 0.5, 0.0]
     fine = record("fedprox", 1, {0: 0.1})
-    assert warnings_of([run, fine]) == ["fedavg: 2 classes are never predicted right: cat, <owl>."]
+    sentence = "fedavg: 2 classes are never predicted right: cat, <owl>."
+    assert warnings_of([run, fine]) == [sentence]
+    assert warnings_of([run] * 6) == [sentence] * 6
+    many = warnings_of([run] * 7)
+    assert many == [*[sentence] * 5, "In 2 more runs there are classes that are never predicted right."]
 
 
 def test_without_accuracies_of_the_classes_the_confusion_matrix_tells() -> None:
