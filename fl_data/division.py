@@ -20,7 +20,7 @@ from fl_data.partitions.column import client_column
 from fl_data.partitions.drawn import Drawn
 from fl_data.samples import Samples
 from fl_data.store import load
-from fl_data.target import held_out_split
+from fl_data.target import held_out_size, held_out_split
 
 KEPT_CLIENTS = 64  # whose samples stay in memory
 
@@ -97,6 +97,22 @@ def sizes_of(division: Division) -> NDArray[np.int64]:
     """The number of training samples of every client; cheap for a million clients of `drawn:`."""
     parts = parts_of(division)
     return parts.sizes() if isinstance(parts, Drawn) else np.array([len(part) for part in parts], dtype=np.int64)
+
+
+def training_sizes(division: Division, held_out: float) -> NDArray[np.int64]:
+    """The number of samples that every client trains on, without those that it keeps back."""
+    kinds, which = np.unique(sizes_of(division), return_inverse=True)
+    left = np.array([size - held_out_size(size, held_out) for size in kinds.tolist()], dtype=np.int64)
+    return left[which]
+
+
+def training_counts(division: Division, client: int, held_out: float) -> NDArray[np.int64]:
+    """The samples of each class that one client trains on."""
+    parts, dataset = parts_of(division), division.load()
+    if isinstance(parts, Drawn) and not held_out:
+        return parts.counts(client)
+    train, _ = held_out_split(parts[client], dataset.y_train, held_out, division.seed, client)
+    return np.bincount(np.asarray(dataset.y_train)[train], minlength=dataset.num_classes)
 
 
 class ClientCounts(Sequence[NDArray[np.int64]]):

@@ -163,6 +163,11 @@ def _as_classes(labels: np.ndarray, dataset: Dataset, path: Path) -> np.ndarray:
     return np.array([number[label] for label in labels.tolist()], dtype=np.int64)
 
 
+def held_out_size(samples: int, fraction: float) -> int:
+    """How many of a client's samples are kept back; one stays for training."""
+    return min(round(fraction * samples), max(0, samples - 1))
+
+
 def held_out_split(
     indices: np.ndarray, labels: np.ndarray, fraction: float, seed: int, client: int | str
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -174,7 +179,7 @@ def held_out_split(
     if not 0 <= fraction < 1:
         raise ConfigError(f"The held-out fraction must be at least 0 and below 1, not {fraction}.")
     indices = np.sort(np.asarray(indices, dtype=np.int64))
-    total = min(round(fraction * len(indices)), max(0, len(indices) - 1))
+    total = held_out_size(len(indices), fraction)
     if total == 0:
         return indices, indices[:0]
     generator = rng(seed, "held-out", client)

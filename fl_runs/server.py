@@ -28,6 +28,7 @@ from fl_runs.patience import Patience
 from fl_runs.plan import Plan
 from fl_runs.scoring import Evaluation
 from fl_strategies.meaning import check_needs
+from fl_strategies.population.census import Census
 from fl_strategies.round.options import Hooks, Participation, Schedule
 from fl_strategies.round.records import Observer
 from fl_strategies.round.resources import ServerResources
@@ -57,6 +58,7 @@ class Server:
         observers: Sequence[Observer] = (),
         state: RunState | None = None,
         stop: threading.Event | None = None,
+        census: Census | None = None,
     ) -> Server:
         config = plan.config
         dataset = server_data(plan)
@@ -91,7 +93,7 @@ class Server:
             parts=config.parts,
             local=local_settings(config),
             resources=resources,
-            participation=participation(plan, dataset),
+            participation=participation(plan, dataset, census),
             schedule=Schedule(
                 seed=config.seed,
                 lr_decay=config.lr_decay,
@@ -139,7 +141,7 @@ class Server:
             self.folder.finish(config.strategy, self.plan.recipe.name, config.seed, arrays, finished, self.plan.metrics)
 
 
-def participation(plan: Plan, dataset: Dataset) -> Participation:
+def participation(plan: Plan, dataset: Dataset, census: Census | None = None) -> Participation:
     config = plan.config
     return Participation(
         fraction_train=config.fraction,
@@ -155,6 +157,7 @@ def participation(plan: Plan, dataset: Dataset) -> Participation:
             "sample_shape": list(dataset.shape),
             "class_names": told_names(dataset.class_names),
         },
+        census=census,
     )
 
 

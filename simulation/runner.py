@@ -25,6 +25,7 @@ from fl_runs.resume import resumed
 from fl_runs.server import server_data
 from fl_strategies.round.exchange import RunStopped
 from fl_strategies.round.records import Observer, Record
+from simulation.own_clients import census_of
 
 if TYPE_CHECKING:
     from simulation.engines.ray_grid import RayGrid
@@ -96,7 +97,8 @@ def run(config: Mapping[str, Any], observers: Sequence[Observer] = (), stop: thr
             from simulation.engines.inline import InlineGrid
 
             grid = InlineGrid(client_app.app, plan.config.clients, run_config)
-        server = open_server(plan, observers, stop)
+        census = None if grid is None else census_of(plan)  # Flower's engine has nodes of its own choosing
+        server = open_server(plan, observers, stop, census)
         try:
             if grid is not None:
                 server.run(grid)

@@ -90,7 +90,7 @@ class Orders:
         settings = overridden(self._local(round), config, first_rate=False)
         model_of = self.topology.evaluation(own, arrays, state.acked)
         messages = []
-        for client in sorted(self.members.online, key=client_order):
+        for client in self.members.online:
             model, _ = model_of(client)
             says, acked = self.topology.says(own, client), state.acked.get(client, 0)
             order = Evaluate(
