@@ -23,6 +23,7 @@ from fl_data.store import load
 from fl_data.target import held_out_size, held_out_split
 
 KEPT_CLIENTS = 64  # whose samples stay in memory
+MOST_SHOWN, SHOWN = 10_000, 200  # up to so many clients are all shown in pictures and tables; of more, so many
 
 
 @dataclass(frozen=True)
@@ -138,6 +139,21 @@ class ClientCounts(Sequence[NDArray[np.int64]]):
             0
         ]
         return one
+
+
+def shown_clients(count: int) -> list[int]:
+    """The numbers of the clients that pictures and tables show: all, or of very many some that are spread evenly."""
+    if count <= MOST_SHOWN:
+        return list(range(count))
+    return [round(place) for place in np.linspace(0, count - 1, SHOWN).tolist()]
+
+
+def shown_counts(config: Options, dataset: Dataset) -> NDArray[np.int64]:
+    """Label counts of the clients that are shown."""
+    counts = ClientCounts(config, dataset)
+    if len(counts) <= MOST_SHOWN:
+        return counts_of(config, dataset)
+    return np.stack([counts[client] for client in shown_clients(len(counts))])
 
 
 def counts_of(config: Options, dataset: Dataset) -> NDArray[np.int64]:

@@ -17,7 +17,7 @@ from safetensors.numpy import load_file
 from fl_config.device import choose_device
 from fl_config.errors import ConfigError
 from fl_data import Augment, Dataset, Samples, load, target_set
-from fl_data.division import ClientCounts, clients_of, counts_of, dataset_of
+from fl_data.division import ClientCounts, clients_of, dataset_of, shown_clients, shown_counts
 from fl_models import describe
 from fl_models.spec import build_model, model_spec, outputs_of
 from fl_protocol.arrays import to_record
@@ -37,7 +37,6 @@ from fl_strategies.strategy import ComposedStrategy
 from fl_tasks import LABELS
 
 log = logging.getLogger("fedloom")
-MOST_SHOWN = 100_000  # clients whose label counts are written down
 
 
 @dataclass
@@ -68,18 +67,18 @@ class Server:
         model = build_model(spec)
         if not model.has_head:
             check_needs(config.strategy, plan.recipe.declared(), "head", f"the model {spec.name}")
-        counts = client_counts(plan, dataset)
+        counts = None if plan.private or dataset.labels != "classes" else ClientCounts(config, dataset)
         x, y = target_set(config.target, dataset, counts, config.seed)
         folder.write_model({"name": spec.name, **describe(model, spec.source)})
         folder.write_sources(plan.code)
         if dataset.encoding is not None:
             folder.write_encoding(dataset.encoding)
-        if counts is not None and len(counts) <= MOST_SHOWN:
-            names = clients_of(config, dataset)[1]
+        if counts is not None:
+            names = clients_of(config, dataset)[1] or range(len(counts))
+            shown = [names[client] for client in shown_clients(len(counts))]
             of_target = None if y is None else np.bincount(y, minlength=dataset.num_classes).tolist()
-            folder.write_partition(
-                list(dataset.class_names), list(names or range(len(counts))), np.asarray(counts), of_target
-            )
+            of_clients = shown_counts(config, dataset)
+            folder.write_partition(list(dataset.class_names), shown, of_clients, of_target, len(counts))
         device = choose_device(config.device)
         resources = ServerResources(
             build=lambda: build_model(spec),
@@ -173,13 +172,6 @@ def server_data(plan: Plan) -> Dataset:
         plan.task.check_dataset(dataset.y_train)
         log.info("%s: %s", dataset.name, plan.task.found(dataset.y_train))
     return dataset
-
-
-def client_counts(plan: Plan, dataset: Dataset) -> Any:
-    """Label counts by client, where there are classes to count; how private data is spread is nobody's to know."""
-    if plan.private or dataset.labels != "classes":
-        return None
-    return counts_of(plan.config, dataset) if plan.config.clients <= MOST_SHOWN else ClientCounts(plan.config, dataset)
 
 
 def initial_arrays(model: Any, init: str) -> ArrayRecord:
