@@ -12,6 +12,7 @@ from safetensors.numpy import load_file
 
 import client_app
 from fl_config.options import as_flat
+from fl_protocol.code import SIMULATION
 from fl_runs.plan import Plan, make_plan
 from fl_strategies.population.census import OnlyTheClientKnows
 from server_app import open_server
@@ -75,8 +76,10 @@ def test_named_clients_are_known_too(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.usefixtures("own_parts")
 @pytest.mark.parametrize("own", ["facts.flat.model", "len(facts.data)"])
-def test_what_only_a_client_knows_is_asked_of_each(own: str, tmp_path: Path) -> None:
+def test_what_only_a_client_knows_is_asked_of_each(own: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SIMULATION, "1")
     text = f"""
 from clients.answers.base import number
 from fedloom import Params, part
