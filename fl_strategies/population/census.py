@@ -37,13 +37,16 @@ class Census:
 
 
 class Foretold(Mapping[ClientId, Mapping[str, float]]):
-    """Everyone's answers, each computed when it is looked up: a round needs those of its cohort only."""
+    """Everyone's answers, each computed when it is first looked up: a round needs those of its cohort only."""
 
     def __init__(self, census: Census, asks: Asks, nodes: Mapping[ClientId, int]) -> None:
         self.census, self.asks, self.nodes = census, asks, nodes
+        self._known: dict[ClientId, Mapping[str, float]] = {}
 
     def __getitem__(self, client: ClientId) -> Mapping[str, float]:
-        return self.census.numbers(self.nodes[client] - self.census.first_node, self.asks)
+        if client not in self._known:
+            self._known[client] = self.census.numbers(self.nodes[client] - self.census.first_node, self.asks)
+        return self._known[client]
 
     def __contains__(self, client: object) -> bool:
         return client in self.nodes

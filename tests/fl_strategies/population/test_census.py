@@ -10,7 +10,7 @@ import pytest
 from fl_strategies.population.census import Census, Foretold
 
 
-def test_answers_are_computed_when_they_are_looked_up() -> None:
+def test_answers_are_computed_when_they_are_first_looked_up() -> None:
     computed: list[tuple[int, str]] = []
 
     def answer(client: int, name: str, arguments: dict[str, Any]) -> float:
@@ -22,7 +22,7 @@ def test_answers_are_computed_when_they_are_looked_up() -> None:
     foretold = Foretold(census, {"gap": {"plus": 0.5}}, dict(zip(census.ids, census.nodes, strict=True)))
     assert len(foretold) == 3 and list(foretold) == ["a", "b", "c"] and "c" in foretold and "d" not in foretold
     assert not computed
-    assert foretold["c"] == {"gap": 2.5} and foretold.get("d", {}) == {}
+    assert foretold["c"] == foretold.get("c") == {"gap": 2.5} and foretold.get("d", {}) == {}
     assert computed == [(2, "gap")]
     with pytest.raises(KeyError):
         foretold["d"]
