@@ -28,6 +28,7 @@ from simulation.bench.peer import peer_is_there
 from simulation.bench.workloads import WORKLOADS, check_request, kinds_of
 
 Figures = dict[str, float | int | None]
+WIDTH = 120  # columns of text, in which no figure is cut
 
 
 def run_workload(name: str, rounds: int, workers: int) -> Figures:
@@ -123,7 +124,8 @@ def main(args: argparse.Namespace) -> int:
         print(f"{name}: {line(figures[name])} ({number} of {len(names)})", flush=True)
         if args.json:
             Path(args.json).write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
-    console.print(table(figures))
+    wide = Console(width=max(console.width, WIDTH))
+    wide.print(table(figures))
     if earlier is not None:
-        console.print(changes(figures, earlier))
+        wide.print(changes(figures, earlier))
     return 0
