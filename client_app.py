@@ -11,6 +11,7 @@ from clients.privacy import differential_privacy
 from fl_protocol.messages import setup_in
 
 app = ClientApp(mods=[differential_privacy])
+setattr(app, "reads_in_place", True)  # noqa: B010 (for the ray engine: a client copies what it keeps of a message)
 
 
 @app.query()

@@ -10,11 +10,11 @@ from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
 from fl_config.errors import ConfigError
-from fl_runs.folder import CHECKPOINT, RunFolder, default_folder
+from fl_runs.checkpoints import open_checkpoint
+from fl_runs.folder import CHECKPOINT, METRICS, RunFolder, default_folder
 from fl_runs.plan import Plan, plan_of_run
 from fl_runs.resume import check_resumed
 from fl_runs.server import Server
-from fl_strategies.checkpoint import FILE, load_checkpoint
 from fl_strategies.population.census import Census
 from fl_strategies.round.records import Observer
 
@@ -30,7 +30,7 @@ def open_server(
     if config.resume:
         path = Path(config.resume)
         # A run that was killed before its first checkpoint begins again.
-        state = load_checkpoint(path / CHECKPOINT) if (path / CHECKPOINT / FILE).exists() else None
+        state = open_checkpoint(path / CHECKPOINT, path / METRICS)
         done = state.round if state else -1
         folder = RunFolder(path, plan.complete(), resume_after=done, save_every=config.save_every)
         return Server.of(plan, folder, observers, state, stop, census)
@@ -38,7 +38,7 @@ def open_server(
     folder = RunFolder(path, plan.complete(), save_every=config.save_every)
     try:
         return Server.of(plan, folder, observers, None, stop, census)
-    except ConfigError:
+    except (ConfigError, OSError):
         folder.discard()  # the corrected command may use the same folder
         raise
 

@@ -155,7 +155,7 @@ class LocalClient(NumPyClient):
         return score.loss, score.num_examples, score.metrics
 
     def _older(self, flower_type: str, parameters: list[NDArray[Any]], config: Mapping[str, Any]) -> Any:
-        named = dict(zip(self.flat.model.state_dict(), parameters, strict=True))
+        named = dict(zip(self.flat.state_names, parameters, strict=True))
         content = RecordDict({"arrays": to_record(named), CONFIG: ConfigRecord(dict(config))})
         return read_message(content, flower_type, self.settings)
 
@@ -170,7 +170,7 @@ class LocalClient(NumPyClient):
             num_classes=self.num_classes,
             sample_shape=list(self.data.x.shape[1:]),
             parameters=list(self.flat.names),
-            head=model.head_names(),
+            head=self.flat.head_names,
             trunk_end=list(model.default_trunk_end),
             class_names=told_names(self.class_names),
             numbers={name: number_of(name, facts, arguments) for name, arguments in order.asks.items()},
@@ -232,7 +232,7 @@ class LocalClient(NumPyClient):
         checksum = zlib.crc32(self.flat.vector().tobytes())
         r, loss = self._pass(Train(ArrayRecord(), order.settings, order.round), {}, set())
         after = arrays_of(self.flat)
-        update = {name: after[name] - before[name] for name in self.flat.model.head_names()}
+        update = {name: after[name] - before[name] for name in self.flat.head_names}
         metrics = {"num-examples": len(self.data), "train-loss": loss, "steps": r.steps, "initial-checksum": checksum}
         return Probed(update, metrics)
 
@@ -258,8 +258,7 @@ class LocalClient(NumPyClient):
 
     def _begin(self, arrays: ArrayRecord, acked_round: int, topology: ClientTopology) -> tuple[set[str], Arrays]:
         """Load the model of a message, completed from memory; returns the private names and what is remembered."""
-        model = self.flat.model
-        private = topology.private(model.state_dict(), model.head_names())
+        private = topology.private(self.flat.state_names, self.flat.head_names)
         remembered: Arrays = dict(self.memory.load(acked_round))
         load_arrays(self.flat, complete(from_record(arrays), remembered, private), self.client_id)
         return private, remembered

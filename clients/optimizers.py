@@ -40,7 +40,7 @@ class SamParams(Params):
     rho: float = Field(0.05, ge=0, description="radius of the ascent step; 0 regresses to SGD")
 
 
-@part("sam", slot="optimizer", what="sharpness-aware local steps", paper="Qu et al., ICML 2022", year=2022)
+@part("sam", slot="optimizer", what="sharpness-aware local steps", paper="fedsam", year=2022)
 class Sam(Sgd):
     Params = SamParams
     mix = 1.0

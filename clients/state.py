@@ -7,6 +7,7 @@ whatever came after it is forgotten. The server also names the round in its last
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -55,25 +56,28 @@ class FolderMemory:
     """Memory in a folder, one file per round, written whole or not at all; survives the process."""
 
     def __init__(self, folder: Path, client_id: int | str) -> None:
-        self.folder = folder / quote(str(client_id), safe="")
+        # Text, as everything here happens for every client of every round, and objects of pathlib take their time.
+        self.folder = os.path.join(folder, quote(str(client_id), safe=""))
 
-    def _file(self, round: int) -> Path:
-        return self.folder / f"{round}.safetensors"
+    def _file(self, round: int) -> str:
+        return os.path.join(self.folder, f"{round}.safetensors")
 
     def load(self, round: int) -> Arrays:
         file = self._file(round)
-        return load_file(file) if file.exists() else {}
+        return load_file(file) if round and os.path.exists(file) else {}
 
     def save(self, round: int, arrays: Arrays) -> None:
         if arrays:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            draft = self.folder / f"{round}.draft-{os.getpid()}"
+            os.makedirs(self.folder, exist_ok=True)
+            draft = os.path.join(self.folder, f"{round}.draft-{os.getpid()}")
             save_file({name: np.asarray(value, order="C") for name, value in arrays.items()}, draft)
-            draft.replace(self._file(round))
+            os.replace(draft, self._file(round))
 
     def keep(self, rounds: Iterable[int]) -> None:
-        kept = {self._file(round).name for round in rounds}
-        if self.folder.exists():
-            for file in self.folder.iterdir():
-                if file.name not in kept:
-                    file.unlink(missing_ok=True)
+        try:
+            present = os.listdir(self.folder)
+        except FileNotFoundError:
+            return  # it never remembered anything
+        for name in set(present) - {f"{round}.safetensors" for round in rounds}:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(self.folder, name))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 from collections.abc import Iterator, Sequence
 
 import torch
@@ -16,6 +17,7 @@ from torch import Tensor
 from clients.freezing import frozen
 from clients.objectives.base import Batch, LocalRound, Objective
 from clients.optimizers import Sgd, Step
+from fl_config.errors import ConfigError
 from fl_config.seeds import seeded, torch_generator
 from fl_data import Augment, Samples
 from fl_models import Model, Outputs, draws_random_numbers
@@ -69,11 +71,11 @@ def minibatches(
 
 
 @contextlib.contextmanager
-def _buffers_kept(model: Model, kept: bool) -> Iterator[None]:
+def _buffers_kept(model: Model) -> Iterator[None]:
     """Undo what a pass does to running statistics (SAM's second pass must not count)."""
-    before = [buffer.clone() for buffer in model.buffers()] if kept else []
+    before = [buffer.clone() for buffer in model.buffers()]
     yield
-    for buffer, value in zip(model.buffers(), before, strict=False):
+    for buffer, value in zip(model.buffers(), before, strict=True):
         buffer.copy_(value)
 
 
@@ -96,6 +98,7 @@ def train(
         settings.lr, settings.momentum, settings.weight_decay + sum(o.extra_decay for o in objectives), settings.clip
     )
     total = torch.zeros((), device=device)
+    half_precision = functools.partial(torch.autocast, device.type, torch.bfloat16)
     # Dropout and the like draw from torch's own generator: a function of (seed, round, client), as everything random is.
     draws = seeded(settings.seed, f"draws{r.phase}", r.round, client_id, device=device)
     with frozen(flat, trainable), draws if draws_random_numbers(flat.model) else contextlib.nullcontext():
@@ -106,8 +109,8 @@ def train(
                 x = augment(x, views)
 
             def closure(first: bool, x: Tensor = x, y: Tensor = y, index: Tensor = index) -> None:
-                with _buffers_kept(flat.model, not first):
-                    with torch.autocast(device.type, torch.bfloat16, enabled=settings.mixed_precision):
+                with contextlib.nullcontext() if first else _buffers_kept(flat.model):
+                    with half_precision() if settings.mixed_precision else contextlib.nullcontext():
                         batch = Batch(x, y, index, flat.model.outputs(x))
                         loss = r.task.loss(batch.outputs.logits, y)
                         for objective in objectives:
@@ -122,7 +125,15 @@ def train(
                         total.add_(loss.detach(), alpha=len(y))
 
             flat.zero_grad()
-            optimizer.gradient(flat, closure)
+            try:
+                optimizer.gradient(flat, closure)
+            except ValueError as error:
+                if len(y) > 1 or "more than 1 value per channel" not in str(error):
+                    raise
+                raise ConfigError(
+                    f"batch normalisation cannot train on the last batch, which has one sample of {len(r.data)} "
+                    f"(--batch-size {settings.batch_size}): choose another --batch-size"
+                ) from error
             with torch.no_grad():
                 for objective in objectives:
                     if not objective.every_pass:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AllowInfNan,
     BaseModel,
     ConfigDict,
     Field,
@@ -68,7 +69,7 @@ class Options(BaseModel):
     )
     target: str = option(
         "uniform",
-        description="what the server evaluates on and SSA/FedDF see unlabelled: uniform, skew:CLIENT, imbalanced:RHO, npz:FILE",
+        description="what the server evaluates on and SSA/FedDF see unlabelled: uniform, skew:CLIENT (a name or number), imbalanced:RHO, npz:FILE",
     )
     model: str = option(
         "auto",
@@ -126,7 +127,7 @@ class Options(BaseModel):
         description="ray runs on our pool of workers, inline in this process, flower on Flower's simulation runtime",
         role=HOW,
     )
-    workers: int = option(0, ge=0, description="client processes of a simulation; 0 is one per core", role=HOW)
+    workers: int = option(0, ge=0, description="client processes of a simulation; 0 is as many as fit", role=HOW)
     ray_address: str = option(
         "",
         description="a running Ray cluster for the ray engine; its nodes need fedloom, the data and the run folder on a shared disk. Empty starts one here",
@@ -135,7 +136,11 @@ class Options(BaseModel):
     device: Literal["auto", "cpu", "cuda", "mps"] = option(
         "auto", description="where clients train; auto takes a GPU if there is one", role=HOW
     )
-    gpus_per_client: float = option(0.0, ge=0, description="share of a GPU that a simulated client takes", role=HOW)
+    gpus_per_client: Annotated[float, Field(ge=0)] | Literal["auto"] = option(
+        "auto",
+        description="share of a GPU that a simulated client takes; auto measures how many fit into the memory, 0 trains clients on the CPU",
+        role=HOW,
+    )
     mixed_precision: bool = option(False, description="train in bfloat16 where the device has it")
     eval_every: int = option(1, ge=1, description="evaluate the global model every so many rounds (and after the last)")
     save_every: int = option(
@@ -180,7 +185,8 @@ class Options(BaseModel):
     code: str = option(
         "", description="set by the run itself: the texts of these, for workers that do not have them", role=PLACE
     )
-    parts: dict[str, StrictBool | StrictInt | StrictFloat | StrictStr] = Field(
+    # A part itself refuses what is not finite, with the name of its parameter.
+    parts: dict[str, StrictBool | StrictInt | Annotated[StrictFloat, AllowInfNan(True)] | StrictStr] = Field(
         default_factory=dict, description="part parameters by dotted key, e.g. disco.a"
     )
 

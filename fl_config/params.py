@@ -6,6 +6,6 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Params(BaseModel):
-    """Base of every part's parameters; unknown names are refused."""
+    """Base of every part's parameters; unknown names, infinity and NaN are refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)

@@ -1,6 +1,6 @@
 """What a part is, and how it declares itself where it is written.
 
-    @part("prox", slot="objective", what="+ mu/2 |theta - omega|^2", paper="Li et al., MLSys 2020", year=2020)
+    @part("prox", slot="objective", what="+ mu/2 |theta - omega|^2", paper="fedprox", year=2020)
     class Prox(Objective): ...
 
 A part may have several halves: what a client does and what the server does. One of them declares the part, the others say to which
@@ -17,7 +17,7 @@ import pkgutil
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoints, entry_points
 from typing import Any, TypeVar
 
 from fl_config.errors import ConfigError
@@ -41,7 +41,8 @@ ENTRY_POINTS = "fedloom.parts"
 
 @dataclass(frozen=True)
 class Part:
-    """A declaration. `year` orders parts of one slot, older ones first; `plugin`: it may stand after a +."""
+    """A declaration. `paper` is a key of fl_config/papers.py, or a few words; `year` orders parts of one slot, older ones first;
+    `plugin`: it may stand after a +."""
 
     name: str
     slot: str
@@ -157,7 +158,7 @@ def read_rooms(rooms: tuple[str, ...]) -> None:
 @functools.cache
 def read_installed() -> None:
     """Import the modules that installed packages name under the entry point group `fedloom.parts`."""
-    for point in entry_points(group=ENTRY_POINTS):
+    for point in installed_plugins():
         try:
             point.load()
         except Exception as error:
@@ -165,6 +166,11 @@ def read_installed() -> None:
                 f"The installed plug-in {point.name!r} ({point.value}) cannot be loaded: {type(error).__name__}: {error}. "
                 "Mend or uninstall its package."
             ) from error
+
+
+def installed_plugins() -> EntryPoints:
+    """The modules of parts that installed packages name."""
+    return entry_points(group=ENTRY_POINTS)
 
 
 def _modules(package: Any) -> Iterable[str]:

@@ -45,7 +45,9 @@ def seeded(seed: int, purpose: str, *parts: int | str, device: str | torch.devic
 def _seeded_device(value: int, place: torch.device) -> Iterator[None]:
     of_device = torch.get_device_module(place)
     before = of_device.get_rng_state(place)
-    of_device.manual_seed(value)
+    # CUDA seeds the current device, which need not be this one; others have only one.
+    with of_device.device(place) if place.type == "cuda" else contextlib.nullcontext():
+        of_device.manual_seed(value)
     try:
         yield
     finally:

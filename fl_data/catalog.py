@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fl_config.errors import closest
 from fl_data.dataset import DataError, Decoded, Kind
 from fl_data.formats import cifar, idx, images, leaf, text
 from fl_data.formats.ways import WAYS
@@ -188,6 +188,6 @@ def entry_of(name: str) -> Entry:
     if name in CATALOG:
         return CATALOG[name]
     own = [way.form for way in WAYS.values()]
-    near = difflib.get_close_matches(name.lower(), [*CATALOG, *own], n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join([*CATALOG, *own])}."
+    near = closest(name, [*CATALOG, *own])
+    hint = f"did you mean {near!r}?" if near else f"known are {', '.join([*CATALOG, *own])}."
     raise DataError(f"There is no dataset {name!r}; {hint}")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import overload
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from fl_config.device import choose_device
@@ -18,11 +20,11 @@ from fl_data.label_skew import label_counts
 from fl_data.partitions import Parts, client_names, partition
 from fl_data.partitions.column import client_column
 from fl_data.partitions.drawn import Drawn
-from fl_data.samples import Samples
+from fl_data.samples import Samples, kept_bytes, residence
 from fl_data.store import load
-from fl_data.target import held_out_size, held_out_split
+from fl_data.target import held_out_count, held_out_split
 
-KEPT_CLIENTS = 64  # whose samples stay in memory
+KEPT_BYTES = 2**28  # of samples that stay in memory; as many clients as would fit if all were like the last one
 MOST_SHOWN, SHOWN = 10_000, 200  # up to so many clients are all shown in pictures and tables; of more, so many
 
 
@@ -103,7 +105,7 @@ def sizes_of(division: Division) -> NDArray[np.int64]:
 def training_sizes(division: Division, held_out: float) -> NDArray[np.int64]:
     """The number of samples that every client trains on, without those that it keeps back."""
     kinds, which = np.unique(sizes_of(division), return_inverse=True)
-    left = np.array([size - held_out_size(size, held_out) for size in kinds.tolist()], dtype=np.int64)
+    left = np.array([size - held_out_count(size, held_out) for size in kinds.tolist()], dtype=np.int64)
     return left[which]
 
 
@@ -164,12 +166,38 @@ def counts_of(config: Options, dataset: Dataset) -> NDArray[np.int64]:
     return label_counts(dataset.y_train, parts, dataset.num_classes)
 
 
-@functools.lru_cache(maxsize=KEPT_CLIENTS)
-def samples_of(division: Division, client: int, held_out: float, device: str) -> tuple[Samples, Samples]:
-    """The training and the held-out samples of one client."""
-    dataset = division.load()
+_kept: OrderedDict[tuple[Division, int, float, str], tuple[Samples, Samples | None]] = OrderedDict()
+
+
+def samples_of(
+    division: Division, client: int, held_out: float, device: str, dataset: Dataset | None = None
+) -> tuple[Samples, Samples | None]:
+    """The training and the held-out samples of one client, None where nothing is held out.
+
+    Whoever has the division's data set gives it: looking whether it is still the same one takes as long as a minibatch.
+    """
+    key = division, client, held_out, device
+    dataset = dataset or division.load()
+    if key in _kept and _kept[key][0].described is dataset:
+        _kept.move_to_end(key)
+        return _kept[key]
     train, held = held_out_split(parts_of(division)[client], dataset.y_train, held_out, division.seed, client)
     where = choose_device(device)
-    return Samples(dataset.x_train, dataset.y_train, dataset, where, train), Samples(
-        dataset.x_train, dataset.y_train, dataset, where, held
+    lie = residence(dataset, where, len(dataset.y_train), len(train) + len(held))
+    made: Callable[[NDArray[np.int64]], Samples] = functools.partial(
+        Samples, dataset.x_train, dataset.y_train, dataset, where, home=torch.device("cpu") if lie == "host" else where
     )
+    if lie == "whole":
+        made = _whole(division, where).part
+    samples = made(train), made(held) if len(held) else None
+    most = max(1, kept_bytes(where, lie, KEPT_BYTES) // max(1, samples[0].nbytes))
+    while len(_kept) >= most:
+        _kept.popitem(last=False)
+    _kept[key] = samples
+    return samples
+
+
+@functools.lru_cache(maxsize=1)
+def _whole(division: Division, where: torch.device) -> Samples:
+    dataset = division.load()
+    return Samples(dataset.x_train, dataset.y_train, dataset, where)

@@ -1,20 +1,19 @@
 """What the server evaluates on, and what a client keeps back: `--target` and the held-out split.
 
-Targets (FedSSA, section 5.1): `uniform` is the test set as it is; `skew:CLIENT` follows that client's training labels;
+Targets (FedSSA, section 5.1): `uniform` is the test set as it is; `skew:CLIENT` follows the training labels of that client (a name or number);
 `imbalanced:RHO` has n_c = n_1 RHO^{-(c-1)/(C-1)} (the printed exponent's sigma is C); `npz:FILE` is a set of the user's, and
 so are `csv:FILE` and `parquet:FILE`, whose rows are encoded as the data set's own.
 """
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from fl_config.errors import ConfigError
+from fl_config.errors import ConfigError, closest
 from fl_config.seeds import rng
 from fl_data.dataset import DataError, Dataset
 from fl_data.formats.labels import read_labels
@@ -29,21 +28,26 @@ _FORMS = {
 ClientCounts = Sequence[np.ndarray] | np.ndarray
 
 
-def check_target_spec(spec: str) -> None:
-    """Raise a sentence unless the spec can be read; whether that client exists is not looked at."""
+def check_target_spec(spec: str, named: bool = True) -> None:
+    """Raise a sentence unless the spec can be read; whether that client exists is not looked at. `named`: clients may have names."""
     name, _, argument = spec.partition(":")
     if name not in _FORMS:
-        near = difflib.get_close_matches(name, _FORMS, n=1, cutoff=0.4)
-        hint = f"did you mean {_FORMS[near[0]]}?" if near else f"known are {', '.join(_FORMS.values())}."
+        near = closest(name, _FORMS)
+        hint = f"did you mean {_FORMS[near]}?" if near else f"known are {', '.join(_FORMS.values())}."
         raise ConfigError(f"--target {spec!r} is unknown; {hint}")
     if (":" in spec) != (name != "uniform"):
         raise ConfigError(f"--target {spec!r} has another form than {_FORMS[name]}.")
-    if name == "skew" and not (argument.isascii() and argument.isdigit()):
-        raise ConfigError(f"--target {spec!r}: CLIENT must be a client's number, 0 or more, not {argument!r}.")
+    if name == "skew" and (not argument or not (named or _is_number(argument))):
+        kinds = "name or number" if named else "number, 0 or more"
+        raise ConfigError(f"--target {spec!r}: CLIENT must be a client's {kinds}, not {argument!r}.")
     if name == "imbalanced":
         _ratio(argument, spec)
     if name in _FILES and not Path(argument).expanduser().is_file():
         raise ConfigError(f"--target {spec!r} names no file that exists.")
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
 
 
 def _ratio(text: str, spec: str) -> float:
@@ -56,8 +60,10 @@ def _ratio(text: str, spec: str) -> float:
     return value
 
 
-def target_indices(spec: str, dataset: Dataset, client_counts: ClientCounts | None, seed: int) -> np.ndarray:
-    """Sorted indices into the test set for `uniform`, `skew:CLIENT` and `imbalanced:RHO`."""
+def target_indices(
+    spec: str, dataset: Dataset, client_counts: ClientCounts | None, seed: int, names: Sequence[str] | None = None
+) -> np.ndarray:
+    """Sorted indices into the test set for `uniform`, `skew:CLIENT` and `imbalanced:RHO`; `names` are those of the clients."""
     check_target_spec(spec)
     name, _, argument = spec.partition(":")
     labels = np.asarray(dataset.y_test)
@@ -75,10 +81,17 @@ def target_indices(spec: str, dataset: Dataset, client_counts: ClientCounts | No
     generator = rng(seed, "target", spec)
     if name == "imbalanced":
         return longtail_indices(labels, dataset.num_classes, _ratio(argument, spec), generator)
-    if client_counts is None or int(argument) >= len(client_counts):
-        there = "none" if client_counts is None else f"0..{len(client_counts) - 1}"
-        raise ConfigError(f"--target {spec!r}: there is no client {argument}; the clients are {there}.")
-    return _skewed(labels, np.asarray(client_counts[int(argument)]), spec, generator)
+    return _skewed(labels, _counts_of(argument, spec, client_counts, names), spec, generator)
+
+
+def _counts_of(client: str, spec: str, counts: ClientCounts | None, names: Sequence[str] | None) -> np.ndarray:
+    """The label counts of one client, by its name where clients have names; its number always works."""
+    place = list(names).index(client) if names and client in names else int(client) if _is_number(client) else -1
+    if counts is None or not 0 <= place < len(counts):
+        numbers = "none" if counts is None else f"0..{len(counts) - 1}"
+        there = f"{', '.join(names[:10])}{', ...' if len(names) > 10 else ''}" if names else numbers
+        raise ConfigError(f"--target {spec!r}: there is no client {client}; the clients are {there}.")
+    return np.asarray(counts[place])
 
 
 def _skewed(labels: np.ndarray, counts: np.ndarray, spec: str, generator: np.random.Generator) -> np.ndarray:
@@ -97,7 +110,7 @@ def _skewed(labels: np.ndarray, counts: np.ndarray, spec: str, generator: np.ran
 
 
 def target_set(
-    spec: str, dataset: Dataset, client_counts: ClientCounts | None, seed: int
+    spec: str, dataset: Dataset, client_counts: ClientCounts | None, seed: int, names: Sequence[str] | None = None
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Samples and labels of the target; a file without labels gives None for them."""
     check_target_spec(spec)
@@ -106,7 +119,7 @@ def target_set(
         return _npz_target(Path(place).expanduser(), dataset)
     if name in _FILES:
         return _table_target(spec, Path(place).expanduser(), name, dataset)
-    chosen = target_indices(spec, dataset, client_counts, seed)
+    chosen = target_indices(spec, dataset, client_counts, seed, names)
     if len(chosen) == len(dataset.y_test):
         return dataset.x_test, np.asarray(dataset.y_test)
     return np.asarray(dataset.x_test[chosen]), np.asarray(dataset.y_test[chosen])
@@ -163,8 +176,8 @@ def _as_classes(labels: np.ndarray, dataset: Dataset, path: Path) -> np.ndarray:
     return np.array([number[label] for label in labels.tolist()], dtype=np.int64)
 
 
-def held_out_size(samples: int, fraction: float) -> int:
-    """How many of a client's samples are kept back; one stays for training."""
+def held_out_count(samples: int, fraction: float) -> int:
+    """How many of a client's samples are held out."""
     return min(round(fraction * samples), max(0, samples - 1))
 
 
@@ -179,7 +192,7 @@ def held_out_split(
     if not 0 <= fraction < 1:
         raise ConfigError(f"The held-out fraction must be at least 0 and below 1, not {fraction}.")
     indices = np.sort(np.asarray(indices, dtype=np.int64))
-    total = held_out_size(len(indices), fraction)
+    total = held_out_count(len(indices), fraction)
     if total == 0:
         return indices, indices[:0]
     generator = rng(seed, "held-out", client)

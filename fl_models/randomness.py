@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from torch import nn
 
 from fl_models.foreign import ForeignModel
@@ -20,6 +22,7 @@ _DRAWING = (
 )
 
 
+@functools.lru_cache(maxsize=4)
 def draws_random_numbers(model: nn.Module) -> bool:
     """For models of the project, whether one of their layers draws; for all others True, as `F.dropout` cannot be seen."""
     if isinstance(model, ForeignModel) or not isinstance(model, Model):

@@ -8,7 +8,7 @@ import importlib.util
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
@@ -61,21 +61,29 @@ def _offer(place: str) -> str:
 
 def top_level_names(text: str) -> set[str] | None:
     """The names that a text defines at its top level; None where only running it could tell."""
-    names = set(_bound(ast.parse(text).body))
+    names = set(_bound(ast.parse(text)))
     return None if "*" in names or "__getattr__" in names else names
 
 
-def _bound(statements: Sequence[ast.stmt]) -> Iterator[str]:
-    for node in statements:
-        match node:
-            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                yield name
-            case ast.Import(names=imported) | ast.ImportFrom(names=imported):
-                yield from (each.asname or each.name.split(".")[0] for each in imported)
-            case _:
-                # Assignments, and those inside of if, try, with and for.
-                yield from (n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
-                yield from _bound([n for n in ast.iter_child_nodes(node) if isinstance(n, ast.stmt)])
+def _bound(node: ast.AST) -> Iterator[str]:
+    """Names that running a node binds around it, also inside of if, try, with, for and match; not in a scope of its own."""
+    match node:
+        case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            yield name
+        case ast.Import(names=imported) | ast.ImportFrom(names=imported):
+            yield from (each.asname or each.name.split(".")[0] for each in imported)
+        case ast.Name(id=name, ctx=ast.Store()) | ast.MatchStar(name=str(name)):
+            yield name
+        case ast.comprehension(iter=source, ifs=conditions):  # its variable is its own
+            for inner in (source, *conditions):
+                yield from _bound(inner)
+        case ast.Lambda():
+            return
+        case _:
+            if isinstance(node, ast.MatchAs) and node.name:
+                yield node.name
+            for child in ast.iter_child_nodes(node):
+                yield from _bound(child)
 
 
 def find(module: str) -> ModuleSpec | None:

@@ -6,13 +6,14 @@ training of a minibatch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from flwr.app import Array, ArrayRecord
+from flwr.app import Array, ArrayRecord, RecordDict
 from numpy.typing import NDArray
 
+from fl_protocol.flower import PlainArray, record_of
 from fl_protocol.types import Arrays
 
 MAGIC = b"\x93NUMPY\x01\x00"  # version 1.0: two bytes for the length of the header follow
@@ -20,6 +21,8 @@ MAGIC = b"\x93NUMPY\x01\x00"  # version 1.0: two bytes for the length of the hea
 
 def read_array(array: Array) -> NDArray[Any]:
     """The same numbers as `array.numpy()`; anything but a plain C-ordered array is left to that."""
+    if isinstance(array, PlainArray):
+        return array.values
     data = array.data
     start = len(MAGIC) + 2 + int.from_bytes(data[len(MAGIC) : len(MAGIC) + 2], "little")
     header = f"{{'descr': '{np.dtype(array.dtype).str}', 'fortran_order': False, 'shape': {tuple(array.shape)}, }}"
@@ -32,9 +35,15 @@ def read_array(array: Array) -> NDArray[Any]:
     return np.frombuffer(data, dtype=array.dtype, offset=start).reshape(array.shape)
 
 
+def is_finite(array: Array) -> bool:
+    """Whether all numbers are finite. Looking takes as long as fetching them from another core's cache."""
+    known = array.finite if isinstance(array, PlainArray) else None
+    return bool(np.isfinite(read_array(array)).all()) if known is None else known
+
+
 def to_record(arrays: Mapping[str, NDArray[Any]]) -> ArrayRecord:
-    # Not ascontiguousarray, which makes a vector of a scalar such as BatchNorm's counter.
-    return ArrayRecord({name: Array(np.asarray(value, order="C")) for name, value in arrays.items()})
+    """The arrays as they lie, which must not change any more."""
+    return record_of(ArrayRecord, {name: PlainArray(value) for name, value in arrays.items()})
 
 
 def from_record(record: ArrayRecord) -> Arrays:
@@ -42,7 +51,25 @@ def from_record(record: ArrayRecord) -> Arrays:
 
 
 def record_bytes(record: ArrayRecord) -> int:
-    return sum(len(array.data) for array in record.values())
+    return sum(map(num_bytes, record.values()))
+
+
+def content_bytes(contents: Iterable[RecordDict]) -> int:
+    """What the arrays of these messages take on a wire, each counted as often as it is sent."""
+    known: dict[int, int] = {}  # messages of one round share their records
+    total = 0
+    for content in contents:
+        for record in content.values():
+            if isinstance(record, ArrayRecord):
+                if id(record) not in known:
+                    known[id(record)] = record_bytes(record)
+                total += known[id(record)]
+    return total
+
+
+def num_bytes(array: Array) -> int:
+    """What the array takes on a wire."""
+    return array.num_bytes if isinstance(array, PlainArray) else len(array.data)
 
 
 Packed = ArrayRecord  # named arrays as they travel; several messages may share one

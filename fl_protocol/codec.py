@@ -8,6 +8,7 @@ before a colon, `LocalSettings` as plain keys of the configuration (so that Flow
 from __future__ import annotations
 
 import dataclasses
+import functools
 import logging
 import typing
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic_core import to_json
 
 from fl_config.errors import ConfigError, nearest
+from fl_protocol.flower import record_of
 from fl_protocol.settings import LocalSettings
 
 log = logging.getLogger("fedloom")
@@ -82,7 +84,7 @@ def pack(message: Any, beside: Mapping[str, Any] | None = None) -> RecordDict:
     content: dict[str, Any] = {name: record for name in plan.records if len(record := getattr(message, name))}
     for name in plan.groups:
         content |= {f"{name}:{key}": record for key, record in getattr(message, name).items()}
-    return RecordDict({**content, CONFIG: ConfigRecord(config)})
+    return record_of(RecordDict, {**content, CONFIG: record_of(ConfigRecord, config)})
 
 
 def unpack(kind: type[Kind], content: RecordDict, defaults: LocalSettings | None = None) -> Kind:
@@ -99,8 +101,8 @@ def unpack(kind: type[Kind], content: RecordDict, defaults: LocalSettings | None
         record = content.get(name)
         values[name] = record if isinstance(record, ArrayRecord) else ArrayRecord()
     for name in plan.groups:
-        found = {key: record for key, record in content.array_records.items() if key.startswith(f"{name}:")}
-        values[name] = {key.removeprefix(f"{name}:"): record for key, record in found.items()}
+        found = [(key, record) for key, record in content.items() if key.startswith(f"{name}:")]
+        values[name] = {key.removeprefix(f"{name}:"): each for key, each in found if isinstance(each, ArrayRecord)}
     for name in plan.settings:
         values[name] = overridden(defaults or LocalSettings(), config)
         tell_unread(config, "The message's configuration")
@@ -128,7 +130,7 @@ def kind_of(content: RecordDict) -> str:
     config = configuration(content)
     if ORDER not in config:
         return ""
-    head = checked(_Head, str(config[ORDER]), "of any kind")
+    head = read_head(str(config[ORDER]))
     if head.version != VERSION:
         raise ConfigError(
             f"The server speaks version {head.version} of the protocol, this client version {VERSION}: install the same "
@@ -137,9 +139,18 @@ def kind_of(content: RecordDict) -> str:
     return head.kind
 
 
-class _Head(BaseModel):
+class Head(BaseModel):
+    """What every order says; `setup` is None where it says nothing of the client that it is for."""
+
     version: int = 1
     kind: str = ""
+    setup: Any = None
+
+
+@functools.lru_cache(maxsize=4)
+def read_head(order: str) -> Head:
+    """Asked for twice for every message: once to build the client, once to read the message."""
+    return checked(Head, order, "of any kind")
 
 
 def configuration(content: RecordDict) -> dict[str, Any]:
@@ -162,9 +173,11 @@ def overridden(defaults: LocalSettings, config: Mapping[str, Any], first_rate: b
     return dataclasses.replace(defaults, **known)
 
 
+READ = {*as_keys(LocalSettings()), ORDER, ROUND}
+
+
 def tell_unread(config: Mapping[str, Any], what: str) -> None:
     """Say once which keys of a configuration nothing reads; a misspelt one would otherwise be ignored."""
-    keys = set(as_keys(LocalSettings()))
-    for key in sorted(config.keys() - keys - {ORDER, ROUND} - _told):
+    for key in sorted(config.keys() - READ - _told):
         _told.add(key)
-        log.warning("%s has the key %r, which nothing here reads%s", what, key, nearest(key, keys))
+        log.warning("%s has the key %r, which nothing here reads%s", what, key, nearest(key, READ - {ORDER, ROUND}))

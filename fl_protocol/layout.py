@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fl_models.flat import joined
 from fl_protocol.types import Arrays, Vector
 
 
@@ -44,7 +45,9 @@ class Layout:
         return {name: shape for name, shape in self.shapes.items() if name not in self.private}
 
     def pack(self, arrays: Mapping[str, NDArray[Any]]) -> Vector:
-        return np.concatenate([np.asarray(arrays[name], dtype=np.float32).reshape(-1) for name in self.parameters])
+        """The parameters as one vector: a view of them where they lie one after the other, as those of a reply do, else a copy."""
+        pieces = [np.asarray(arrays[name], dtype=np.float32).reshape(-1) for name in self.parameters]
+        return joined(pieces)
 
     def unpack(self, vector: Vector, buffers: Mapping[str, NDArray[Any]]) -> Arrays:
         named: Arrays = dict(buffers)

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flwr.app import ArrayRecord, RecordDict
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from fl_config.errors import ConfigError
-from fl_protocol.codec import ORDER, checked, configuration, kind_of, unpack
+from fl_protocol.codec import ORDER, checked, configuration, kind_of, read_head, unpack
 from fl_protocol.settings import LocalSettings
 
 FEWEST = 3  # clients in a secure sum; with two, each would know the other's numbers from the sum
@@ -107,8 +107,19 @@ def setup_in(content: RecordDict) -> Setup | None:
     """What a message says of the client that it is for, which must be known before that client is built; None if it says nothing."""
     kind_of(content)  # refuses another version
     order = configuration(content).get(ORDER)
-    return None if order is None else checked(_WithSetup, str(order), "of any kind").setup
+    return None if order is None else _setup_of(str(order))
+
+
+def _setup_of(order: str) -> Setup:
+    told = read_head(order).setup
+    try:
+        return Setup() if told is None else _SETUP.validate_python(told)
+    except ValidationError:
+        return checked(_WithSetup, order, "of any kind").setup  # says what is wrong
 
 
 class _WithSetup(BaseModel):
     setup: Setup = Setup()
+
+
+_SETUP = TypeAdapter(Setup)

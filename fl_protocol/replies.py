@@ -16,9 +16,9 @@ import numpy as np
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
 
 from fl_config.errors import last_line
-from fl_protocol.arrays import from_record, read_array, record_bytes, to_record
+from fl_protocol.arrays import from_record, is_finite, num_bytes, read_array, record_bytes, to_record
 from fl_protocol.codec import CONFIG, VERSION, configuration
-from fl_protocol.flower import ErrorCode
+from fl_protocol.flower import ErrorCode, PlainArray, record_of
 from fl_protocol.layout import Layout
 from fl_protocol.types import Arrays, ClientId, Vector
 
@@ -138,7 +138,7 @@ class Trained:
         if self.extra:
             content[EXTRA] = to_record(self.extra)
         content |= {f"{GROUPS}:{name}": to_record(group) for name, group in self.groups.items()}
-        return RecordDict(content)
+        return record_of(RecordDict, content)
 
 
 @dataclass
@@ -183,7 +183,7 @@ def read_reply(
             if name not in record or tuple(record[name].shape) != (layout.dim,) or record[name].dtype != "float32":
                 raise BadReply(f"its extra array {name!r} is missing or is not a float32 vector of length {layout.dim}")
             found[name] = read_array(record[name])
-            if not np.isfinite(found[name]).all():
+            if not is_finite(record[name]):
                 raise BadReply(f"its extra array {name!r} holds values that are not finite")
     numbers = read_numbers(message)
     return ClientReply(client, vector, {name: named[name] for name in layout.buffers}, found, numbers, up, beside)
@@ -232,10 +232,9 @@ def read_arrays(message: Message, key: str, layout: Layout) -> tuple[Arrays, int
         raise BadReply(f"the client failed: {last_line(message.error.reason)}")
     record = _record(message.content, key, ArrayRecord)
     _check_declared(record, layout)
-    arrays = from_record(record)
-    if not all(np.isfinite(value).all() for name, value in arrays.items() if name in layout.parameters):
+    if not all(is_finite(array) for name, array in record.items() if name in layout.parameters):
         raise BadReply("its model holds values that are not finite (NaN or infinity)")
-    return arrays, record_bytes(record)
+    return from_record(record), record_bytes(record)
 
 
 def read_numbers(message: Message) -> dict[str, float]:
@@ -266,6 +265,8 @@ def _check_declared(arrays: ArrayRecord, layout: Layout) -> None:
             raise BadReply(f"its array {name!r} has the shape {tuple(arrays[name].shape)} instead of {shape}")
         if arrays[name].dtype != layout.dtypes[name]:
             raise BadReply(f"its array {name!r} is {arrays[name].dtype} instead of {layout.dtypes[name]}")
+        if isinstance(arrays[name], PlainArray):
+            continue  # has the numbers that its shape says
         limit = math.prod(shape) * np.dtype(layout.dtypes[name]).itemsize + 4096
-        if len(arrays[name].data) > limit:
-            raise BadReply(f"its array {name!r} takes {len(arrays[name].data)} bytes, more than its shape needs")
+        if num_bytes(arrays[name]) > limit:
+            raise BadReply(f"its array {name!r} takes {num_bytes(arrays[name])} bytes, more than its shape needs")

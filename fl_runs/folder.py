@@ -1,9 +1,12 @@
-"""The run folder, written as the run goes: configuration, one line of metrics a round, log, checkpoint, model, summary."""
+"""The run folder, written as the run goes: configuration, one line of metrics per round, log, checkpoint, model, summary."""
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import logging
+import os
 import platform
 import shutil
 import time
@@ -15,12 +18,12 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save
 
-from fl_config.errors import ConfigError
-from fl_config.files import write_atomically
+from fl_config.errors import ConfigError, RunCutShort, trouble
+from fl_config.files import naming, write_atomically
 from fl_config.toml import Scalar, to_toml
 from fl_protocol.code import Code
 from fl_protocol.types import ClientId
-from fl_strategies.checkpoint import save_checkpoint
+from fl_runs.checkpoints import Checkpoints, whole_lines
 from fl_strategies.round.records import Observer, Record
 from fl_strategies.round.state import RunState
 from fl_tasks import ChosenMetrics
@@ -44,7 +47,8 @@ class RunFolder(Observer):
     def __init__(
         self, path: Path, config: Mapping[str, Scalar], *, resume_after: int | None = None, save_every: int = 1
     ) -> None:
-        self.path, self.save_every = path, save_every
+        self.path = path
+        self.checkpoints = Checkpoints(path / CHECKPOINT, save_every, resume_after)
         if resume_after is None and path.exists() and any(path.iterdir()):
             what = "another run" if (path / CONFIG).exists() else "other files"
             raise ConfigError(
@@ -54,10 +58,15 @@ class RunFolder(Observer):
         self.records: list[Record] = []
         self.began = time.time()
         self.before = 0.0  # seconds of earlier sessions of a resumed run
-        if resume_after is not None:
-            self._rewind(resume_after)
-        write_atomically(path / CONFIG, to_toml(config).encode())
-        self.handler = logging.FileHandler(path / LOG, encoding="utf-8")
+        try:
+            if resume_after is not None:
+                self._rewind(resume_after)
+            write_atomically(path / CONFIG, to_toml(config).encode())
+            self.handler = Log(path / LOG, encoding="utf-8")
+        except OSError:
+            if resume_after is None:
+                shutil.rmtree(path, ignore_errors=True)  # the same command may be given again
+            raise
         self.handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
         logging.getLogger("fedloom").addHandler(self.handler)
 
@@ -65,21 +74,33 @@ class RunFolder(Observer):
         """Forget lines of rounds after the checkpoint, which are run again, and drafts of files that a kill cut short."""
         for draft in (*self.path.glob(".*"), *(self.path / CHECKPOINT).glob(".*")):
             draft.unlink()
-        lines = (self.path / METRICS).read_text(encoding="utf-8").splitlines() if (self.path / METRICS).exists() else []
-        for line in lines:
-            try:
-                record = json.loads(line)
-            except json.JSONDecodeError:
-                break  # the line that a kill cut short
-            if record["round"] <= round:
-                self.records.append(record)
+        self.records = [record for record in whole_lines(self.path / METRICS) if record["round"] <= round]
         self.before = sum(sum(record.get("seconds", {}).values()) for record in self.records)
         write_atomically(self.path / METRICS, "".join(json.dumps(record) + "\n" for record in self.records).encode())
 
     def recorded(self, record: Record) -> None:
+        self._check_there()
+        path = self.path / METRICS
+        with naming(path):
+            before = path.stat().st_size if path.exists() else 0
+            try:
+                with path.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(record) + "\n")
+            except OSError:
+                with contextlib.suppress(OSError):
+                    os.truncate(path, before)  # no half of a line
+                raise
         self.records.append(record)
-        with (self.path / METRICS).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(record) + "\n")
+        self.checkpoints.counts(record["round"])
+
+    def _check_there(self) -> None:
+        """Somebody may have moved or removed the folder; to write on would leave half a folder in its place."""
+        if not (self.path / CONFIG).exists():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self.path))
+
+    def _write(self, name: str, content: bytes) -> None:
+        self._check_there()
+        write_atomically(self.path / name, content)
 
     def write_partition(
         self,
@@ -97,37 +118,35 @@ class RunFolder(Observer):
             "counts": counts.tolist(),
             "target_counts": target_counts,
         }
-        write_atomically(self.path / PARTITION, json.dumps(content).encode())
+        self._write(PARTITION, json.dumps(content).encode())
 
     def write_model(self, description: Mapping[str, Any]) -> None:
         """What the model is, so that nobody has to guess what `auto` was."""
-        write_atomically(self.path / MODEL_DESCRIPTION, (json.dumps(description, indent=2) + "\n").encode())
+        self._write(MODEL_DESCRIPTION, (json.dumps(description, indent=2) + "\n").encode())
 
     def write_sources(self, code: Code) -> None:
         """The texts of the user's that the run executes."""
         for source in code.everything:
             name = source.place.replace("\\", "/").rpartition("/")[2].removesuffix(".py")
-            write_atomically(self.path / SOURCES / f"{name}.py", source.text.encode())
+            self._write(f"{SOURCES}/{name}.py", source.text.encode())
 
     def write_encoding(self, encoding: Any) -> None:
         """How the rows of a table became features."""
-        write_atomically(self.path / ENCODING, encoding.to_json().encode())
+        self._write(ENCODING, encoding.to_json().encode())
 
     def write_tables(self, tables: Mapping[str, Any]) -> None:
         """Tables of the final model, for the report."""
         if tables:
-            write_atomically(self.path / TABLES, (json.dumps(tables) + "\n").encode())
+            self._write(TABLES, (json.dumps(tables) + "\n").encode())
 
     def checkpoint(self, state: RunState, last: bool) -> bool:
         """Write the checkpoint if it is due, as it always is after the last round; says whether it did."""
-        due = last or state.round % self.save_every == 0
-        if due:
-            save_checkpoint(self.path / CHECKPOINT, state)
-        return due
+        self._check_there()
+        return self.checkpoints.save(state, last)
 
     def write_client_models(self, models: Mapping[ClientId, Any]) -> None:
         """The clients' models of the last round as flat vectors, for `fedloom predict`."""
-        write_atomically(self.path / CLIENT_MODELS, save({str(client): vector for client, vector in models.items()}))
+        self._write(CLIENT_MODELS, save({str(client): vector for client, vector in models.items()}))
 
     def finish(
         self,
@@ -142,10 +161,10 @@ class RunFolder(Observer):
             content = save(
                 {name: np.asarray(value, order="C") for name, value in arrays.items()}, metadata={"format": "pt"}
             )
-            write_atomically(self.path / MODEL, content)
+            self._write(MODEL, content)
         key, sign = metrics.headline_key, 1.0 if metrics.better == "more" else -1.0
         scored = [record for record in self.records if headline_of(record, key) is not None]
-        summary = {
+        summary: Record = {
             "strategy": strategy,
             "recipe": recipe,
             "seed": seed,
@@ -159,8 +178,20 @@ class RunFolder(Observer):
             "versions": versions(),
             "finished": finished,
         }
-        write_atomically(self.path / SUMMARY, (json.dumps(summary, indent=2) + "\n").encode())
+        self._write(SUMMARY, (json.dumps(summary, indent=2) + "\n").encode())
+        self.checkpoints.counts(summary["rounds"])
         self.close()
+
+    def cut_short(self, error: OSError) -> RunCutShort:
+        """What the system refused in the midst of the run, what is kept of it, and how it goes on."""
+        last, again = self.checkpoints.kept or 0, f"fedloom run --resume {self.path}"
+        if not (self.path / CONFIG).exists():
+            kept = f"The run folder {self.path} is no longer there, and nothing of the run is left."
+        elif last < 1:
+            kept = f"No round was finished; begin again with: {again}"
+        else:
+            kept = f"Rounds up to {last} are kept; continue with: {again}"
+        return RunCutShort(f"{trouble(error)} {kept}")
 
     def discard(self) -> None:
         """Remove a new folder of a run that was refused before it began."""
@@ -170,6 +201,13 @@ class RunFolder(Observer):
     def close(self) -> None:
         logging.getLogger("fedloom").removeHandler(self.handler)
         self.handler.close()
+
+
+class Log(logging.FileHandler):
+    """A log that does without a line which cannot be written: whatever else cannot be written says so, and says it better."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        return None
 
 
 def headline_of(record: Record, key: str) -> float | None:

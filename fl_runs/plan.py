@@ -10,7 +10,7 @@ from fl_config.errors import ConfigError
 from fl_config.options import PRIVATE, Options, as_flat, options, options_of_run
 from fl_config.params import Params
 from fl_config.toml import Scalar
-from fl_data import check_dataset_spec, check_partition_spec, check_target_spec
+from fl_data import check_dataset_spec, check_partition_spec, check_target_spec, names_clients
 from fl_data.partitions.column import client_column
 from fl_models import check_model_spec
 from fl_protocol.code import Code, check_unchanged, code_on_disk
@@ -85,7 +85,7 @@ def _plan(config: Options) -> Plan:
         check_partition_spec(config.partition)
     labels, column = LABELS[task.family], "" if config.partition == PRIVATE else client_column(config.partition)
     check_dataset_spec(config.dataset, config.label, labels=labels, column=column)
-    check_target_spec(config.target)
+    check_target_spec(config.target, named=config.partition == PRIVATE or names_clients(config.partition))
     if config.model != "auto":
         check_model_spec(config.model)
     known = config.model_copy(update={"sources": code.sums, "code": code.packed()})

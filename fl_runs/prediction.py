@@ -114,7 +114,7 @@ def client_models(plan: Plan, dataset: Dataset, folder: Path, vectors: dict[str,
     for vector in vectors.values():
         flat = FlatModel(build_model(spec).to(choose_device(plan.config.device)))
         flat.load(vector)
-        load_buffers(flat.model, {name: value for name, value in saved.items() if name not in flat.names})
+        load_buffers(flat, {name: value for name, value in saved.items() if name not in flat.names})
         models.append(flat.model.eval())
     return models
 

@@ -51,7 +51,7 @@ class Evaluation:
 
     def score(self, named: Arrays, metrics: ChosenMetrics | Sequence[Metric]) -> dict[str, Any]:
         self.flat.load(state_to_vector(named, self.flat.names))
-        load_buffers(self.flat.model, {name: value for name, value in named.items() if name not in self.flat.names})
+        load_buffers(self.flat, {name: value for name, value in named.items() if name not in self.flat.names})
         with all_cores():
             return evaluate(self.flat.model, self.samples, self.task, metrics)
 

@@ -14,7 +14,7 @@ from flwr.app import ArrayRecord
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
-from fl_config.device import choose_device
+from fl_config.device import server_device
 from fl_config.errors import ConfigError
 from fl_data import Augment, Dataset, Samples, load, target_set
 from fl_data.division import ClientCounts, clients_of, dataset_of, shown_clients, shown_counts
@@ -24,6 +24,7 @@ from fl_protocol.arrays import to_record
 from fl_protocol.replies import told_names
 from fl_protocol.settings import local_settings
 from fl_runs.folder import RunFolder
+from fl_runs.last_batches import check_last_batches
 from fl_runs.patience import Patience
 from fl_runs.plan import Plan
 from fl_runs.scoring import Evaluation
@@ -67,19 +68,20 @@ class Server:
         model = build_model(spec)
         if not model.has_head:
             check_needs(config.strategy, plan.recipe.declared(), "head", f"the model {spec.name}")
+        check_last_batches(plan, dataset, model, spec.name)
         counts = None if plan.private or dataset.labels != "classes" else ClientCounts(config, dataset)
-        x, y = target_set(config.target, dataset, counts, config.seed)
+        names = None if counts is None else clients_of(config, dataset)[1]
+        x, y = target_set(config.target, dataset, counts, config.seed, names)
         folder.write_model({"name": spec.name, **describe(model, spec.source)})
         folder.write_sources(plan.code)
         if dataset.encoding is not None:
             folder.write_encoding(dataset.encoding)
         if counts is not None:
-            names = clients_of(config, dataset)[1] or range(len(counts))
-            shown = [names[client] for client in shown_clients(len(counts))]
+            shown = [names[client] if names else client for client in shown_clients(len(counts))]
             of_target = None if y is None else np.bincount(y, minlength=dataset.num_classes).tolist()
             of_clients = shown_counts(config, dataset)
             folder.write_partition(list(dataset.class_names), shown, of_clients, of_target, len(counts))
-        device = choose_device(config.device)
+        device = server_device(config.device)
         resources = ServerResources(
             build=lambda: build_model(spec),
             seed=config.seed,
@@ -125,19 +127,26 @@ class Server:
         config = self.plan.config
         finished = False
         try:
-            self.strategy.start(grid, self.initial, config.rounds, config.round_timeout, evaluate_fn=self.evaluate)
-            finished = True
-        except ConfigError as problem:
-            log.error("the run ended: %s", problem)  # into its folder, which may be on another host than its user
-            raise
-        finally:
-            state = self.strategy.state
-            if state is not None and state.client_models:
-                self.folder.write_client_models(state.client_models)
-            arrays = self.strategy.served_arrays if state is not None and state.round > 0 else None
-            if finished and arrays is not None and self.evaluate is not None and self.strategy.topology.has_global:
-                self.folder.write_tables(self.evaluate.tables(arrays))
-            self.folder.finish(config.strategy, self.plan.recipe.name, config.seed, arrays, finished, self.plan.metrics)
+            try:
+                self.strategy.start(grid, self.initial, config.rounds, config.round_timeout, evaluate_fn=self.evaluate)
+                finished = True
+            except ConfigError as problem:
+                log.error("the run ended: %s", problem)  # into its folder, which may be on another host than its user
+                raise
+            finally:
+                self._close(finished)
+        except OSError as error:
+            self.folder.close()
+            raise self.folder.cut_short(error) from error
+
+    def _close(self, finished: bool) -> None:
+        config, state = self.plan.config, self.strategy.state
+        if state is not None and state.client_models:
+            self.folder.write_client_models(state.client_models)
+        arrays = self.strategy.served_arrays if state is not None and state.round > 0 else None
+        if finished and arrays is not None and self.evaluate is not None and self.strategy.topology.has_global:
+            self.folder.write_tables(self.evaluate.tables(arrays))
+        self.folder.finish(config.strategy, self.plan.recipe.name, config.seed, arrays, finished, self.plan.metrics)
 
 
 def participation(plan: Plan, dataset: Dataset, census: Census | None = None) -> Participation:

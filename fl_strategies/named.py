@@ -13,8 +13,10 @@ import inspect
 from typing import Any, ClassVar
 
 from fl_config.errors import ConfigError, nearest
+from fl_config.papers import cited
+from fl_strategies.bases import BASES
 from fl_strategies.parts import PARTS
-from fl_strategies.recipes import BASES, paper_of
+from fl_strategies.recipes import paper_of
 from fl_strategies.round.options import KEYWORDS
 from fl_strategies.strategy import ComposedStrategy
 
@@ -44,7 +46,7 @@ def _docstring(base: str) -> str:
     lines = [
         row.title or "; ".join(PARTS[part].what for part in row.parts),
         "",
-        f"Paper: {paper_of(base)}." if paper_of(base) else "",
+        f"Paper: {cited(paper_of(base))}." if paper_of(base) else "",
         "",
     ]
     for part in row.parts:

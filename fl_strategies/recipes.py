@@ -15,51 +15,10 @@ from pydantic import ValidationError
 from fl_config.errors import ConfigError, nearest, sentences
 from fl_config.params import Params
 from fl_config.parts import Part
+from fl_strategies.bases import BASES, check_names
 from fl_strategies.meaning import check_meaning
 from fl_strategies.parts import PARTS
 from fl_strategies.topologies.base import Topology
-
-
-@dataclass(frozen=True)
-class Base:
-    """A method that has a name of its own: the class that it is for app authors, and what makes it the method."""
-
-    class_name: str
-    parts: tuple[str, ...]
-    weighting: str = "size"  # what it weighs by unless a plug-in says otherwise
-    title: str = ""
-
-
-# A part needs a row here only where it is also a base of its own.
-BASES: dict[str, Base] = {
-    "fedavg": Base("FedAvg", (), title="federated averaging"),
-    "local": Base("Local", ("local",), title="every client alone, the lower bar"),
-    "fedper": Base("FedPer", ("per",)),
-    "fedbabu": Base("FedBABU", ("babu",)),
-    "scaffold": Base("Scaffold", ("scaffold",), "uniform"),
-    "feddyn": Base("FedDyn", ("dyn",), "uniform"),
-    "feddc": Base("FedDC", ("dc",), "uniform"),
-    "fedssg": Base("FedSSG", ("ssg",), "uniform"),
-    "fedvra": Base("FedVRA", ("vra",), "uniform"),
-    "fedspeed": Base("FedSpeed", ("speed",), "uniform"),
-    "fedprox": Base("FedProx", ("prox",)),
-    "moon": Base("MOON", ("moon",)),
-    "fedntd": Base("FedNTD", ("ntd",)),
-    "feddecorr": Base("FedDecorr", ("decorr",)),
-    "fedsam": Base("FedSAM", ("sam",)),
-    "fednova": Base("FedNova", ("nova",)),
-    "fedavgm": Base("FedAvgM", ("avgm",)),
-    "fedadam": Base("FedAdam", ("adam",)),
-    "fedyogi": Base("FedYogi", ("yogi",)),
-    "fedadagrad": Base("FedAdagrad", ("adagrad",)),
-    "fedexp": Base("FedExP", ("exp",)),
-    "feddf": Base("FedDF", ("df",)),
-    "asd": Base("ASD", ("asd",), title="FedAvg with adaptive self-distillation"),
-    "feddisco": Base("FedDisco", ("disco",)),
-    "fedssa": Base("FedSSA", ("ssa",)),
-    "afl": Base("AFL", ("afl",)),
-    "fedcuau": Base("FedCUAU", ("cuau",), title="clusters by the skew of their labels"),
-}
 
 
 def plugins() -> tuple[str, ...]:
@@ -140,16 +99,8 @@ class Recipe:
 
 def parse(expression: str) -> Recipe:
     """`feddyn+disco+asd` -> the recipe; a sentence for everything that cannot be."""
-    names = [word.strip().lower() for word in expression.split("+")]
-    base_name, added, known = names[0], names[1:], plugins()
-    if base_name not in BASES:
-        raise ConfigError(
-            f"There is no strategy {base_name!r}{nearest(base_name, BASES)} `fedloom strategies` lists them all."
-        )
+    base_name, *added = check_names(expression, plugins())
     base = BASES[base_name]
-    for name in added:
-        if name not in known:
-            raise ConfigError(f"There is no plug-in {name!r}{nearest(name, known)} Plug-ins are {', '.join(known)}.")
     asked = [*base.parts, *added]
     twice = next((name for name in asked if asked.count(name) > 1), None)
     if twice:
@@ -223,8 +174,8 @@ def flat_parameters(parts: Mapping[str, Params] | None = None) -> dict[str, Any]
 
 
 def paper_of(name: str) -> str:
-    """The paper behind a base or a part."""
-    part: Part | None = PARTS.get(name) or (
-        PARTS[BASES[name].parts[0]] if name in BASES and BASES[name].parts else None
-    )
-    return (part.paper if part else "") or ("McMahan et al., AISTATS 2017" if name == "fedavg" else "")
+    """The paper behind a base, an expression or a part, as its declaration names it."""
+    if name in PARTS:
+        return PARTS[name].paper
+    base = BASES.get(name.partition("+")[0])
+    return PARTS[base.parts[0] if base.parts else base.weighting].paper if base else ""

@@ -18,7 +18,7 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Result, Strategy
 
 from fl_config.errors import ConfigError
-from fl_protocol.arrays import record_bytes, to_record
+from fl_protocol.arrays import content_bytes, to_record
 from fl_protocol.layout import Layout
 from fl_protocol.messages import Setup
 from fl_protocol.replies import BadReply, Probed, Scored
@@ -161,8 +161,7 @@ class ComposedStrategy(Strategy):
         self._round, messages = self.orders.training(
             server_round, arrays, dict(config), self.model.state, self._saved_acked
         )
-        sent = sum(record_bytes(r) for m in messages for r in m.content.array_records.values())
-        self.journal.count("bytes_down", sent)
+        self.journal.count("bytes_down", content_bytes(message.content for message in messages))
         return messages
 
     def aggregate_train(

@@ -25,6 +25,7 @@ from fl_runs.resume import resumed
 from fl_runs.server import server_data
 from fl_strategies.round.exchange import RunStopped
 from fl_strategies.round.records import Observer, Record
+from simulation.engines.gpu.wishes import clients_device, share_of
 from simulation.own_clients import census_of
 
 if TYPE_CHECKING:
@@ -62,6 +63,10 @@ def prepare(values: Mapping[str, Any]) -> Plan:
     out = plan.config.out
     if not plan.config.resume:
         out = str((Path(out) if out else default_folder(plan.config.strategy)).resolve())
+    if plan.config.state_folder:
+        Path(plan.config.state_folder).mkdir(
+            parents=True, exist_ok=True
+        )  # else every client would fail, in every round
     state = plan.config.state_folder or str((Path(out) / STATE).resolve())
     return plan.with_options(out=out, state_folder=state, clients=clients)
 
@@ -74,7 +79,7 @@ def ray_grid(config: Options, run_config: dict[str, Scalar]) -> RayGrid:
         config.clients,
         run_config,
         workers=config.workers,
-        gpus_per_client=config.gpus_per_client,
+        gpus_per_client=share_of(config),
         address=config.ray_address,
         folder=str(Path(config.state_folder) / "contexts"),
     )
@@ -88,6 +93,8 @@ def run(config: Mapping[str, Any], observers: Sequence[Observer] = (), stop: thr
     trust()
     finished = True
     run_config: dict[str, Scalar] = as_flat(plan.config)
+    if plan.config.engine != "inline":
+        run_config["device"] = clients_device(plan.config)
     with contextlib.ExitStack() as stack:
         grid: Grid | None = None
         if plan.config.engine == "ray":

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 import graphlib
+import re
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -77,11 +79,11 @@ LARGEST, LARGE, MOST_LARGE, MOST_ENTRIES = 400, 250, 5, 15
 
 WITHOUT_A_TEST = {
     "fl_protocol/flower/in_process.py": "starts Flower's whole simulation: tests/simulation/engines/test_engines.py",
-    "fl_runs/server.py": "assembles a whole run: tests/methods and tests/runs",
 }
 MIRRORED = ("fl_config", "fl_data", "fl_models", "fl_tasks", "fl_protocol", "clients", "fl_strategies", "fl_runs")
 WHOLE_RUNS = ("methods", "mutation", "runs")  # folders of tests that belong to no single module
 TESTS_OF_MANY = {
+    "fedloom/cli/test_thirty_mistakes.py": "wrong commands of every kind, each answered by one sentence",
     "deploy/test_federation.py": "a server and its clients as processes, from registration to the report",
     "deploy/test_private.py": "clients that have data of their own",
     "deploy/test_security.py": "who is let in, and what an eavesdropper sees",
@@ -301,3 +303,10 @@ def test_two_files_share_a_name_only_as_halves_of_one_method() -> None:
     }
     assert twins - SHARED_NAMES.keys() == set(), "two files of one name"
     assert SHARED_NAMES.keys() - twins == set(), "these are no longer shared: take them out of the table"
+
+
+def test_the_citation_names_the_version_that_is_built() -> None:
+    cited = dict(re.findall(r"^([\w-]+): (.+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE))
+    built = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert (cited["version"], cited["license"]) == (built["version"], built["license"])
+    assert {"cff-version", "message", "title", "type"} <= cited.keys()

@@ -119,7 +119,7 @@ class AsdParams(Params):
     "asd",
     slot="objective",
     what="+ lambda sum_i alpha_i KL(teacher_i | student_i)",
-    paper="ASD: Yashwanth et al.",
+    paper="asd",
     year=2023,
 )
 class Asd(Objective):

@@ -39,7 +39,7 @@ class DcParams(Params):
     "dc",
     slot="drift",
     what="local drift h_i and gradient state s_i",
-    paper="Gao et al., CVPR 2022",
+    paper="feddc",
     year=2022,
     plugin=False,
 )

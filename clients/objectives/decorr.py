@@ -54,7 +54,7 @@ class DecorrParams(Params):
     )
 
 
-@part("decorr", slot="objective", what="+ lambda |correlation of features|^2", paper="Shi et al., ICLR 2023", year=2023)
+@part("decorr", slot="objective", what="+ lambda |correlation of features|^2", paper="feddecorr", year=2023)
 class Decorr(Objective):
     Params = DecorrParams
     needs = ("head",)

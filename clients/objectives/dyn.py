@@ -34,7 +34,7 @@ class DynParams(Params):
     "dyn",
     slot="drift",
     what="alpha_i (theta - omega + h_i), h_i += Delta_i",
-    paper="Acar et al., ICLR 2021",
+    paper="feddyn",
     year=2021,
     plugin=False,
 )

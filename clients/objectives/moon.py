@@ -35,7 +35,7 @@ class MoonParams(Params):
     tau: float = Field(default=0.5, gt=0.0, allow_inf_nan=False, description="Temperature of the cosines.")
 
 
-@part("moon", slot="objective", what="+ mu contrast(z; z_global, z_previous)", paper="Li et al., CVPR 2021", year=2021)
+@part("moon", slot="objective", what="+ mu contrast(z; z_global, z_previous)", paper="moon", year=2021)
 class Moon(Objective):
     Params = MoonParams
     needs = ("head",)

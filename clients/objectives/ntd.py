@@ -43,7 +43,7 @@ class NtdParams(Params):
     "ntd",
     slot="objective",
     what="+ beta tau^2 KL over the not-true classes",
-    paper="Lee et al., NeurIPS 2022",
+    paper="fedntd",
     year=2022,
 )
 class Ntd(Objective):

@@ -24,7 +24,7 @@ class ProxParams(Params):
     )
 
 
-@part("prox", slot="objective", what="+ mu/2 |theta - omega|^2", paper="Li et al., MLSys 2020", year=2020)
+@part("prox", slot="objective", what="+ mu/2 |theta - omega|^2", paper="fedprox", year=2020)
 class Prox(Objective):
     Params = ProxParams
     every_pass = True

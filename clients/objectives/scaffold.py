@@ -37,9 +37,7 @@ class ScaffoldParams(Params):
         return self.lr_in_cv == "initial" or (self.lr_in_cv == "auto" and self.size_scaled)
 
 
-@part(
-    "scaffold", slot="drift", what="gradient + c - c_i", paper="Karimireddy et al., ICML 2020", year=2020, plugin=False
-)
+@part("scaffold", slot="drift", what="gradient + c - c_i", paper="scaffold", year=2020, plugin=False)
 class Scaffold(Objective):
     Params = ScaffoldParams
     remembers = True

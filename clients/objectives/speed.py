@@ -22,7 +22,7 @@ from fl_config.parts import part
     "speed",
     slot="drift",
     what="FedDyn's memory with an extra-gradient step",
-    paper="Sun et al., ICLR 2023",
+    paper="fedspeed",
     year=2023,
     plugin=False,
 )

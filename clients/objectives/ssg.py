@@ -124,7 +124,7 @@ class SsgParams(Params):
     "ssg",
     slot="drift",
     what="FedDC's memory, gated by participation counts",
-    paper="FedSSG: Zhou et al.",
+    paper="fedssg",
     year=2025,
     plugin=False,
 )

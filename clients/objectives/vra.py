@@ -29,7 +29,7 @@ class VraParams(Params):
     "vra",
     slot="drift",
     what="dual variables lambda_i += a gamma Delta_i",
-    paper="Wang et al., FedVRA, 2023",
+    paper="fedvra",
     year=2023,
     plugin=False,
 )

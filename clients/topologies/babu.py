@@ -10,7 +10,7 @@ from fl_config.parts import part
     "babu",
     slot="topology",
     what="a fixed head while training, fine-tuned afterwards",
-    paper="Oh et al., ICLR 2022",
+    paper="fedbabu",
     year=2022,
 )
 class Babu(Per):

@@ -21,7 +21,7 @@ from fl_protocol.types import Arrays
     "cuau",
     slot="topology",
     what="clusters by skew, a shared trunk and a head for each cluster",
-    paper="FedCUAU",
+    paper="fedcuau",
     year=2024,
 )
 class Cuau(ClientTopology):

@@ -8,7 +8,7 @@ from clients.topologies.base import ClientTopology
 from fl_config.parts import part
 
 
-@part("per", slot="topology", what="private heads, a shared body", paper="Arivazhagan et al., 2019", year=2019)
+@part("per", slot="topology", what="private heads, a shared body", paper="fedper", year=2019)
 class Per(ClientTopology):
     needs = ("head",)
 

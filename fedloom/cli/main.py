@@ -1,45 +1,25 @@
-"""The `fedloom` command: it parses the flags, calls the command, and turns errors into one sentence and exit code 2."""
+"""The `fedloom` command: it parses the flags, calls the command, and turns errors into one sentence and exit code 2.
+
+Whatever takes time to import is imported inside of `main`, where Ctrl-C is answered without a traceback.
+"""
 
 from __future__ import annotations
 
-import argparse
-import logging
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING
 
-from fedloom.cli import bench, data, deploy, partition, predict, report, run, strategies, sweep
-from fedloom.cli.flags import subcommands
-from fl_config.errors import ConfigError, nearest
-from fl_runs.reading import RunFolderError
-from simulation.engines.ray_start import end_unused
+from fedloom.cli.stopping import INTERRUPTED, loading
 
-WRONG_USE = 2  # exit code
-
-
-class Parser(argparse.ArgumentParser):
-    """An argument parser whose complaints are one sentence."""
-
-    def error(self, message: str) -> NoReturn:
-        _, found, flags = message.partition("unrecognized arguments: ")
-        if found:
-            flag = flags.split()[0]
-            message = f"there is no flag {flag!r}{nearest(flag, self._known_flags())}"
-        self.exit(
-            WRONG_USE, f"{self.prog}: {message[0].upper() + message[1:]} `{self.prog} --help` lists what there is.\n"
-        )
-
-    def _known_flags(self) -> list[str]:
-        """The flags of this parser and of its commands: an unknown flag of a command is its parent's to tell."""
-        parsers: list[argparse.ArgumentParser] = [self]
-        for action in self._actions:
-            if isinstance(action.choices, dict):
-                parsers += action.choices.values()
-        return [flag for parser in parsers for action in parser._actions for flag in action.option_strings]
+if TYPE_CHECKING:
+    import argparse
 
 
 def build_parser() -> argparse.ArgumentParser:
+    from fedloom.cli import bench, data, deploy, partition, predict, report, run, strategies, sweep
+    from fedloom.cli.flags import Parser, subcommands
+
     parser = Parser(prog="fedloom", description="Federated learning on data that is not the same everywhere.")
     parser.add_argument("--verbose", action="store_true", help="show the log on the terminal too")
     command = subcommands(parser, "command")
@@ -49,21 +29,45 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    args = build_parser().parse_args(argv)
+    with loading():
+        args = build_parser().parse_args(argv)
+        from fedloom.cli.flags import WRONG_USE
+        from fl_config.errors import ConfigError, trouble
+        from fl_runs.reading import RunFolderError
+        from simulation.engines.ray_start import end_unused
     _set_up_log(args.verbose)
     try:
-        return int(args.run(args))
+        code = int(args.run(args))
+        sys.stdout.flush()
+        return code
     except (ConfigError, RunFolderError) as error:
         print(f"fedloom: {error}", file=sys.stderr)
         return WRONG_USE
-    except BrokenPipeError:  # whoever read our output has seen enough; Python must not fail again when it flushes
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # whoever read our output has seen enough
+        _give_up_output()
         return 0
+    except OSError as error:
+        _give_up_output()
+        print(f"fedloom: {trouble(error)}", file=sys.stderr)
+        return WRONG_USE
+    except KeyboardInterrupt:
+        print("\nfedloom: Stopped.", file=sys.stderr)
+        return INTERRUPTED
     finally:
         end_unused()
 
 
+def _give_up_output() -> None:
+    """Send what is left of the output nowhere if it cannot be written: Python would fail again when it flushes at the end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _set_up_log(verbose: bool) -> None:
+    import logging
+
     log = logging.getLogger("fedloom")
     log.setLevel(logging.INFO)
     if verbose:

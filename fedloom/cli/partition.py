@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedloom.cli.flags import AddCommand, add_options, given_options
 from fl_config.errors import ConfigError
+from fl_config.files import write_atomically
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -85,4 +86,5 @@ def draw(
     if picture.suffix == ".png":
         partition_png(counts, class_names, clients, picture)
     else:
-        partition_figure(counts, class_names, clients, title).write_html(picture, include_plotlyjs=True)
+        page = partition_figure(counts, class_names, clients, title).to_html(include_plotlyjs=True)
+        write_atomically(picture, page.encode())

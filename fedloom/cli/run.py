@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 
-from fedloom.cli.flags import AddCommand, add_options, given_options
+from fedloom.cli.flags import WRONG_USE, AddCommand, add_options, given_options
 from fedloom.cli.report import add_open_flag, show
-from fedloom.cli.stopping import INTERRUPTED, stoppable
+from fedloom.cli.stopping import INTERRUPTED, loading, stoppable
+from fl_config.errors import trouble
 from simulation.engines.ray_start import begin_early
 
 
@@ -19,10 +20,11 @@ def register(command: AddCommand) -> None:
 
 def command_run(args: argparse.Namespace) -> int:
     values = given_options(args)
-    begin_early(values)  # before the other imports, which take as long as the start of Ray
-    from fl_runs.progress import progress
-    from simulation.report.page import write_report
-    from simulation.runner import run
+    with loading():
+        begin_early(values)  # before the other imports, which take as long as the start of Ray
+        from fl_runs.progress import progress
+        from simulation.report.page import write_report
+        from simulation.runner import run
 
     with stoppable() as stop, progress() as shown:
         result = run(values, [shown], stop)
@@ -31,5 +33,13 @@ def command_run(args: argparse.Namespace) -> int:
             f"Stopped after round {result.rounds}. Continue with: fedloom run --resume {result.folder}", file=sys.stderr
         )
         return INTERRUPTED
-    show(write_report([result.folder], result.folder / "report.html"), args.open)
+    try:
+        report = write_report([result.folder], result.folder / "report.html")
+    except OSError as error:
+        print(
+            f"fedloom: The run is finished, but not its report: {trouble(error)} Write it with: fedloom report {result.folder}",
+            file=sys.stderr,
+        )
+        return WRONG_USE
+    show(report, args.open)
     return 0

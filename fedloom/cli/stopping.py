@@ -5,8 +5,29 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from typing import NoReturn
 
 INTERRUPTED = 130  # the exit code that shells give to a command ended by Ctrl-C
+
+
+class loading:
+    """Within it nothing has begun that could be lost: Ctrl-C ends the process at once. An exception would be raised in the midst of
+    somebody's import, which prints it, or takes it for a reason to do without the module."""
+
+    def __enter__(self) -> None:
+        self.before = signal.getsignal(signal.SIGINT)
+        self.installed = threading.current_thread() is threading.main_thread()
+        if self.installed:
+            signal.signal(signal.SIGINT, self._leave)
+
+    @staticmethod
+    def _leave(*_: object) -> NoReturn:
+        os.write(2, b"\n")
+        os._exit(INTERRUPTED)
+
+    def __exit__(self, *_: object) -> None:
+        if self.installed:
+            signal.signal(signal.SIGINT, self.before)
 
 
 class stoppable:

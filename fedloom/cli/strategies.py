@@ -1,10 +1,10 @@
-"""`fedloom strategies`: every base and plug-in with its paper, its parameters and their defaults; one's own with --plugin."""
+"""`fedloom strategies`: every base and plug-in with its paper and its parameters; the cards of those that are named."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fedloom.cli.flags import AddCommand
@@ -14,7 +14,9 @@ Entry = dict[str, Any]
 
 def register(command: AddCommand) -> None:
     parser = command(
-        "strategies", command_strategies, "list every base and plug-in, its paper, parameters and defaults"
+        "strategies",
+        command_strategies,
+        "list every base and plug-in, its paper, parameters and defaults; with names, the card of each",
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these, or an expression such as feddyn+disco")
     parser.add_argument("--json", action="store_true", help="as JSON")
@@ -30,9 +32,13 @@ def register(command: AddCommand) -> None:
 def command_strategies(args: argparse.Namespace) -> int:
     if args.plugin:
         read_plugins(args.plugin)
+    else:
+        check_early(args.names)
     listing = strategy_listing(args.names)
     if args.json:
         print(json.dumps(listing, indent=2))
+    elif args.names:
+        print_cards([*listing["bases"], *listing["plugins"]])
     else:
         print_listing(listing)
     return 0
@@ -47,51 +53,41 @@ def read_plugins(places: Sequence[str]) -> None:
 
 
 def strategy_listing(names: Sequence[str]) -> dict[str, list[Entry]]:
-    """Bases and plug-ins as data; the named ones, or all."""
-    from fl_strategies.recipes import BASES, plugins
-
-    known = plugins()
+    """All bases and plug-ins as data; or the cards of the named ones, and of expressions of several."""
+    from fedloom.cli import card
+    from fl_strategies.bases import BASES
+    from fl_strategies.parts import PARTS
+    from fl_strategies.recipes import plugins
 
     if not names:
-        return {"bases": [base(name) for name in BASES], "plugins": [plugin(name) for name in known]}
+        return {
+            "bases": [card.base(name) for name in BASES],
+            "plugins": [card.plugin(name) for name in plugins()],
+        }
+    wanted = [name.strip().lower() for name in names]
     return {
-        "bases": [base(name) for name in names if name not in known or name in BASES],
-        "plugins": [plugin(name) for name in names if name in known],
+        "bases": [card.card(name) for name in wanted if name in BASES or name not in PARTS],
+        "plugins": [card.card(name) for name in wanted if name in PARTS and name not in BASES],
     }
 
 
-def base(name: str) -> Entry:
-    """A base, or an expression of several parts."""
-    from fl_strategies.parts import PARTS
-    from fl_strategies.recipes import BASES, paper_of, parse
+def check_early(names: Sequence[str]) -> None:
+    """Tell a wrong name before torch is loaded; where packages with parts are installed, only reading them tells."""
+    from fl_config.parts import installed_plugins
+    from fl_strategies.bases import check_names_early
+    from fl_strategies.parts import parts_on_disk
 
-    recipe = parse(name)
-    title = BASES[name].title if name in BASES else ""
-    what = title or "; ".join(PARTS[part].what for part in recipe.parts if part not in ("size", "uniform"))
-    return {
-        "name": name,
-        "what": what,
-        "paper": paper_of(name),
-        "parts": list(recipe.parts),
-        "parameters": parameters(recipe.parts),
-    }
+    for name in names:
+        if name.strip().lower() not in parts_on_disk() and not installed_plugins():
+            check_names_early(name)
 
 
-def plugin(name: str) -> Entry:
-    from fl_strategies.parts import PARTS
+def print_cards(cards: Sequence[Entry]) -> None:
+    """As they are, and not fitted to the terminal: equations and BibTeX have lines of their own."""
+    from fedloom.cli.card import lines
 
-    part = PARTS[name]
-    return {"name": name, "slot": part.slot, "what": part.what, "paper": part.paper, "parameters": parameters([name])}
-
-
-def parameters(parts: Iterable[str]) -> list[Entry]:
-    from fl_strategies.parts import PARTS
-
-    return [
-        {"key": f"{part}.{key}", "default": info.get_default(call_default_factory=True), "help": info.description}
-        for part in parts
-        for key, info in PARTS[part].params.model_fields.items()
-    ]
+    for number, shown in enumerate(cards):
+        print(*(["", "=" * 80, ""] if number else []), *lines(shown), sep="\n")
 
 
 def print_listing(listing: Mapping[str, Sequence[Entry]]) -> None:

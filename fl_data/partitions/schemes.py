@@ -6,14 +6,13 @@ The declaration says how the arguments look, and the sentences about wrong ones 
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from fl_config.errors import ConfigError
+from fl_config.errors import ConfigError, closest
 from fl_config.parts import same_plugin
 
 Parts = Sequence[np.ndarray]  # one array of int64 indices per client
@@ -173,10 +172,10 @@ def parse(spec: str) -> Parsed:
 
 
 def _hint(name: str) -> str:
-    near = difflib.get_close_matches(name, [*SCHEMES, "longtail"], n=1, cutoff=0.4)
-    if not near:
+    near = closest(name, [*SCHEMES, "longtail"])
+    if near is None:
         return f"known are {', '.join([*forms(), LONGTAIL])}."
-    return f"did you mean {SCHEMES[near[0]].form if near[0] in SCHEMES else LONGTAIL}?"
+    return f"did you mean {SCHEMES[near].form if near in SCHEMES else LONGTAIL}?"
 
 
 def _values(known: Scheme, text: str, spec: str) -> tuple[float, ...]:

@@ -58,7 +58,7 @@ def open_stored(entry: Entry, cache: Path, may_fetch: bool) -> Dataset:
             mean=tuple(meta["mean"]) if meta["mean"] else None, std=tuple(meta["std"]) if meta["std"] else None,
             flips=entry.flips, vocabulary=int(meta["vocabulary"]),
         )  # fmt: skip
-    except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
+    except (FileNotFoundError, EOFError, ValueError, KeyError, TypeError) as error:
         raise DataError(
             f"The stored copy of {entry.name} in {folder} is damaged ({error}); run `fedloom data fetch {entry.name}`."
         ) from error
@@ -76,7 +76,7 @@ def fetch(name: str, cache: Path | None = None) -> Path:
                 decoded, source = _first_source(entry, root)
                 _write(entry, decoded, source, folder)
     except OSError as error:
-        raise DataError(f"The cache folder {root} cannot be written ({error}); set FEDLOOM_DATA to another.") from error
+        raise DataError(f"The cache folder {root} cannot be used ({error}); set FEDLOOM_DATA to another.") from error
     return folder
 
 
@@ -88,7 +88,7 @@ def _intact(folder: Path) -> bool:
             return True
     except FileNotFoundError:
         return False
-    except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
+    except (EOFError, ValueError, KeyError, TypeError) as error:
         log.warning("%s cannot be read (%s).", folder, error)
     log.warning("The stored copy in %s is damaged and is fetched again.", folder)
     return False

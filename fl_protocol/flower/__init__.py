@@ -3,6 +3,8 @@
 | file | what it reaches into |
 |---|---|
 | `envelope.py` | the number and the sender of a message, the run that a process speaks for, error codes, records as bytes |
+| `plain_array.py` | an `Array` whose bytes are made only when they are asked for |
+| `unchecked.py` | records of values that need no check |
 | `waiting.py` | how long and how often Flower looks for the arrays of a message |
 | `in_process.py` | Flower's simulation runtime, run in this process |
 | `node_patches.py` | a supernode that waits less and forks its clients |
@@ -22,14 +24,18 @@ from fl_protocol.flower.envelope import (
     speak_for,
     to_bytes,
 )
+from fl_protocol.flower.plain_array import PlainArray
+from fl_protocol.flower.unchecked import record_of
 from fl_protocol.flower.waiting import wait_for_parts
 
 __all__ = [
     "SUPERLINK_NODE_ID",
     "ErrorCode",
+    "PlainArray",
     "Run",
     "begin_run",
     "from_bytes",
+    "record_of",
     "set_message_id",
     "set_sender",
     "speak_for",

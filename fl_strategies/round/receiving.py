@@ -49,7 +49,7 @@ class Round:
     ) -> None:
         """Read the replies to `model`; who fails a check is refused with a reason."""
         layout, omega, sent = model.layout, model.state.omega, model.model()
-        self.rows = {name: Rows(layout.dim) for name in (UPDATES, *uploads)}
+        self.rows = {UPDATES: Rows(layout.dim, base=omega), **{name: Rows(layout.dim) for name in uploads}}
         missing, trained = dict(self.sent), 0
         for message in replies:
             trained += not message.has_error()
@@ -69,7 +69,7 @@ class Round:
                 continue
             if max_update_norm and limit_update(reply, omega, max_update_norm):
                 self.clipped.append(client)
-            for name, row in {UPDATES: reply.vector - omega, **reply.extras}.items():
+            for name, row in {UPDATES: reply.vector, **reply.extras}.items():
                 self.rows[name].add(row)
             reply.place, reply.vector, reply.extras = len(self.usable), omega[:0], {}
             self.usable.append(reply)

@@ -56,6 +56,6 @@ class ServerResources:
         flat = FlatModel(self.build().to(self.device))
         flat.load(vector)
         if self.buffers:
-            load_buffers(flat.model, self.buffers)
+            load_buffers(flat, self.buffers)
         flat.model.eval()
         return flat

@@ -97,7 +97,7 @@ class Adaptive(ServerStep):
     "adagrad",
     slot="server optimizer",
     what="Adagrad on the averaged update",
-    paper="Reddi et al., ICLR 2021",
+    paper="fedopt",
     year=2021,
 )
 class Adagrad(Adaptive):
@@ -105,13 +105,13 @@ class Adagrad(Adaptive):
     second_moment = staticmethod(adagrad_moment)
 
 
-@part("yogi", slot="server optimizer", what="Yogi on the averaged update", paper="Reddi et al., ICLR 2021", year=2021)
+@part("yogi", slot="server optimizer", what="Yogi on the averaged update", paper="fedopt", year=2021)
 class Yogi(Adaptive):
     Params = AdamParams
     second_moment = staticmethod(yogi_moment)
 
 
-@part("adam", slot="server optimizer", what="Adam on the averaged update", paper="Reddi et al., ICLR 2021", year=2021)
+@part("adam", slot="server optimizer", what="Adam on the averaged update", paper="fedopt", year=2021)
 class Adam(Adaptive):
     Params = AdamParams
     second_moment = staticmethod(adam_moment)

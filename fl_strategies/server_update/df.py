@@ -104,7 +104,7 @@ class DfParams(Params):
         return min(1000, 5 * math.ceil(samples / self.batch_size)) if self.steps == "auto" else self.steps
 
 
-@part("df", slot="polish", what="ensemble distillation on unlabelled data", paper="Lin et al., NeurIPS 2020", year=2020)
+@part("df", slot="polish", what="ensemble distillation on unlabelled data", paper="feddf", year=2020)
 class Df(ServerStep):
     Params = DfParams
     needs = ("classes",)

@@ -75,9 +75,7 @@ class ExpParams(Params):
     )
 
 
-@part(
-    "exp", slot="server optimizer", what="extrapolated server step", paper="Jhunjhunwala et al., ICLR 2023", year=2023
-)
+@part("exp", slot="server optimizer", what="extrapolated server step", paper="fedexp", year=2023)
 class Exp(ServerStep):
     Params = ExpParams
     params: ExpParams

@@ -54,7 +54,7 @@ class MomentumParams(Params):
         return self
 
 
-@part("avgm", slot="server optimizer", what="v = beta v + d, omega -= lr v", paper="Hsu et al., 2019", year=2019)
+@part("avgm", slot="server optimizer", what="v = beta v + d, omega -= lr v", paper="fedavgm", year=2019)
 class Momentum(ServerStep):
     Params = MomentumParams
     params: MomentumParams

@@ -34,7 +34,7 @@ def nova(updates: Matrix, weights: NDArray[np.float64], local_weights: NDArray[n
     "nova",
     slot="normaliser",
     what="updates divided by their number of steps",
-    paper="Wang et al., NeurIPS 2020",
+    paper="fednova",
     year=2020,
 )
 class Nova(ServerStep):

@@ -57,7 +57,7 @@ class AflParams(Params):
     "afl",
     slot="weighting",
     what="weights climb where the loss is largest",
-    paper="Mohri et al., ICML 2019",
+    paper="afl",
     year=2019,
 )
 class Afl(Weighting):

@@ -35,7 +35,7 @@ class ConfidenceParams(Params):
     )
 
 
-@part("confidence", slot="weighting", what="p_i ~ mean variance of predictions", paper="FedSSA, appendix D", year=2024)
+@part("confidence", slot="weighting", what="p_i ~ mean variance of predictions", paper="fedssa", year=2024)
 class Confidence(Weighting):
     Params: ClassVar[type[Params]] = ConfidenceParams
     needs = ("classes",)

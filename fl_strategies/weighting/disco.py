@@ -108,7 +108,7 @@ class DiscoParams(Params):
     "disco",
     slot="weighting",
     what="p_i ~ ReLU(n_i - a d_i + b)",
-    paper="FedDisco: Ye et al., ICML 2023",
+    paper="feddisco",
     year=2023,
 )
 class Disco(Weighting):

@@ -28,7 +28,7 @@ class SimilarityParams(Params):
     )
 
 
-@part("similarity", slot="weighting", what="p_i ~ mean cosine between two views", paper="FedSSA, appendix D", year=2024)
+@part("similarity", slot="weighting", what="p_i ~ mean cosine between two views", paper="fedssa", year=2024)
 class Similarity(Weighting):
     Params: ClassVar[type[Params]] = SimilarityParams
     needs = ("classes",)

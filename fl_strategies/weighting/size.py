@@ -9,7 +9,7 @@ from fl_strategies.round.resources import ServerResources
 from fl_strategies.weighting.base import Weighed, Weighting
 
 
-@part("size", slot="weighting", what="p_i = n_i / sum n", paper="McMahan et al., AISTATS 2017", year=2017)
+@part("size", slot="weighting", what="p_i = n_i / sum n", paper="fedavg", year=2017)
 class Size(Weighting):
     def weights(self, cohort: Cohort, state: State, server: ServerResources) -> Weighed:
         return cohort.share, state, {}

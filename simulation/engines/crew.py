@@ -8,7 +8,9 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
+from simulation.engines.gpu.slots import Place
 from simulation.engines.jobs import Job
+from simulation.engines.shared_memory import Range
 
 
 @dataclass
@@ -20,6 +22,11 @@ class Call:
     jobs: list[Job] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
     given_up: float = math.inf  # when nobody waited for it any more
+    room: Range | None = None  # of the shared memory, for its answers
+    halvings: int = field(init=False)  # of its place's slots, before it
+
+    def __post_init__(self) -> None:
+        self.halvings = self.crew.place.halvings
 
 
 @dataclass(eq=False)
@@ -27,7 +34,9 @@ class Crew:
     """A worker and what it has been given, in order; the first is what it works on."""
 
     actor: Any
+    place: Place
     calls: deque[Call] = field(default_factory=deque)
     pid: int = 0  # known once it is ready
+    here: bool = False  # on this machine, with the memory that we share
     kinds: set[str] = field(default_factory=set)  # of messages that it has answered
     records: set[int] = field(default_factory=set)  # stored array records that its last call leaves it with

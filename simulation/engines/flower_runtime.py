@@ -15,6 +15,7 @@ import client_app
 from fl_config.options import Options
 from fl_config.toml import Scalar
 from fl_protocol.flower.in_process import run_simulated
+from simulation.engines.gpu.wishes import whole_gpus
 
 # Flower gives simulated clients only the run config of an app's pyproject.toml, so the engine writes one.
 APP = """[project]
@@ -41,7 +42,7 @@ def run_flower(server_app: ServerApp, config: Options, run_config: dict[str, Sca
     logging.getLogger("alembic").setLevel(logging.ERROR)
     workers = config.workers or os.cpu_count() or 1
     backend: dict[str, Any] = {
-        "client_resources": {"num_cpus": 1, "num_gpus": config.gpus_per_client},
+        "client_resources": {"num_cpus": 1, "num_gpus": whole_gpus(config)},
         "init_args": {
             "address": "local",
             "num_cpus": workers,

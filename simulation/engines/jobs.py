@@ -6,23 +6,23 @@ import heapq
 import itertools
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from flwr.app import Message
 
+from simulation.engines.shared_memory import LINE
+from simulation.engines.stored import Stored
 from simulation.engines.wire import FIRST_NODE, Answer, Task, pack_numbers
 
 # How long a call of several messages should take, and what it may send back at most: fewer calls cost the engine less.
-BATCH_SECONDS, BATCH_BYTES = 0.05, 16 * 2**20
+BATCH_SECONDS, BATCH_BYTES = 0.05, 64 * 2**20
 
 
 @dataclass(eq=False)
 class Job:
-    """A message on its way, and the stored array records that it needs (record name -> number, number -> reference)."""
+    """A message on its way, and the stored array records that it needs, by their names in it."""
 
     message: Message
-    shared: dict[str, int]
-    refs: dict[int, Any]
+    stored: dict[str, Stored]
     size: int  # examples of its client, as far as they are known
     deaths: int = 0  # workers that died while they ran it
     alone: bool = False  # it was in a batch that failed, and is tried by itself
@@ -42,7 +42,8 @@ class Job:
     def task(self) -> Task:
         metadata = self.message.metadata
         numbers = pack_numbers(self.message.content)
-        return Task(self.id, metadata.dst_node_id, self.client, self.kind, metadata.group_id, numbers, self.shared)
+        shared = {name: each.number for name, each in self.stored.items()}
+        return Task(self.id, metadata.dst_node_id, self.client, self.kind, metadata.group_id, numbers, shared)
 
 
 @dataclass
@@ -71,15 +72,18 @@ class JobQueue:
     def put(self, job: Job) -> None:
         heapq.heappush(self.heap, (-job.size, next(iter(self.order)), job))
 
-    def take(self, known: Collection[str], share: int) -> list[Job]:
-        """The longest job, and the next ones with it where its kind is quick, up to `share` jobs.
+    def take(self, known: Collection[str], workers: int) -> list[Job]:
+        """The longest job, and the next ones with it where its kind is quick.
 
-        A kind that is not `known` comes alone: nobody can tell yet how long it takes there.
+        Where a worker's whole share of what waits is quick, it is one call; else a call has a quarter of a share at most, so that
+        whoever is done first takes from the others. A worker's first message of a kind comes alone (it is not `known`): it loads data.
         """
+        share = -(-len(self.heap) // workers)
         first = heapq.heappop(self.heap)[2]
         jobs = [first]
         if not first.alone and first.kind in known and first.kind in self.paces:
-            most = min(self.paces[first.kind].batch, share)
+            most = self.paces[first.kind].batch
+            most = share if share <= most else min(most, 1 + share // 4)
             while len(jobs) < most and self.heap and self._fits(self.heap[0][2], first):
                 jobs.append(heapq.heappop(self.heap)[2])
         return jobs
@@ -94,6 +98,10 @@ class JobQueue:
         heapq.heapify(self.heap)
 
     def learn(self, job: Job, answer: Answer) -> None:
-        size = sum(len(array[-1]) for arrays in answer.arrays.values() for array in arrays.values())
-        known = self.paces.get(job.kind, Pace(answer.seconds, size))
-        self.paces[job.kind] = Pace((known.seconds + answer.seconds) / 2, max(known.bytes, size))
+        known = self.paces.get(job.kind, Pace(answer.seconds, answer.nbytes))
+        self.paces[job.kind] = Pace((known.seconds + answer.seconds) / 2, max(known.bytes, answer.nbytes))
+
+    def expected_bytes(self, jobs: list[Job]) -> int:
+        """What the answers will take, as far as that is known; a line of cache more for each, so that they may be aligned."""
+        pace = self.paces.get(jobs[0].kind)
+        return len(jobs) * (pace.bytes + LINE) if pace else 0

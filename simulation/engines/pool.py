@@ -12,12 +12,15 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from flwr.app import Error, Message
+from flwr.app import Error, Message, MessageType
 
 from fl_config.errors import ConfigError
 from fl_protocol.flower import ErrorCode
 from simulation.engines.crew import Call, Crew
+from simulation.engines.gpu.slots import Place, Slots
 from simulation.engines.jobs import Job, JobQueue
+from simulation.engines.shared_memory import Range, SharedMemory
+from simulation.engines.stored import looked_up
 from simulation.engines.wire import Answer, unpack_arrays, unpack_content
 
 log = logging.getLogger("fedloom")
@@ -26,6 +29,7 @@ PATIENCE = 10.0  # seconds that a call of several messages may take, expected ar
 START_TIMEOUT = 300.0  # seconds in which the first of the workers must be ready
 FAILED_STARTS = 3  # workers dying in a row before they have started
 TRIES = 2  # of a client whose worker dies
+WORTH_SHARING = 2**15  # bytes of answers; fewer come along with the call's result
 
 
 class Pool:
@@ -39,13 +43,16 @@ class Pool:
         self.calls: dict[Any, Call] = {}
         self.replies: dict[str, Message] = {}  # not pulled yet
         self.sizes: dict[int, int] = {}  # examples by client, from replies
+        self.memory: SharedMemory | None = None
+        self._doomed: list[Range | None] = []  # a worker that is being killed may still write there: never used again
         self._failed_starts = 0
         self._told: set[str] = set()
 
-    def begin(self, ray: Any, new_actor: Callable[[], Any], workers: int) -> None:
-        self.ray, self._new_actor = ray, new_actor
-        for _ in range(workers):
-            self._hire()
+    def begin(
+        self, ray: Any, new_actor: Callable[[Place], Any], slots: Slots, memory: SharedMemory | None = None
+    ) -> None:
+        self.ray, self._new_actor, self.slots, self.memory = ray, new_actor, slots, memory
+        self._hire()
 
     def end(self) -> None:
         for crew in self.crews:
@@ -53,11 +60,12 @@ class Pool:
         self.crews, self.calls, self.jobs, self.waiting = [], {}, {}, JobQueue()
 
     def _hire(self) -> None:
-        actor = self._new_actor()
-        self._hired = time.monotonic()
-        crew = Crew(actor)
-        self.crews.append(crew)
-        self._call(crew, actor.prepare.remote(), [])
+        """Fill every slot that is free."""
+        while (place := self.slots.take()) is not None:
+            crew = Crew(self._new_actor(place), place)
+            self._hired = time.monotonic()
+            self.crews.append(crew)
+            self._call(crew, crew.actor.prepare.remote(self.memory.path if self.memory else ""), [])
 
     # Dealing work and collecting answers
 
@@ -73,20 +81,26 @@ class Pool:
         # wrong client. So nobody is dealt in advance while one that was charged is tried again.
         suspected = any(job.deaths for job in self.jobs.values())
         for depth in (1,) if suspected else (1, 2):
+            left = len(self.crews)  # workers that have not been given a part of what waits
             for crew in self.crews:
                 if crew.pid and len(crew.calls) < depth and len(self.waiting) > (0 if depth == 1 else len(self.crews)):
-                    # A worker's first message of a kind comes alone: it loads data.
-                    jobs = self.waiting.take(crew.kinds, 1 + len(self.waiting) // (4 * len(self.crews)))
-                    refs = {number: ref for job in jobs for number, ref in job.refs.items()}
-                    # Every reference in a call costs the object store's time, also for what the worker has had before.
-                    fresh = {number: ref for number, ref in refs.items() if number not in crew.records}
-                    crew.records = set(refs)
-                    tasks = [job.task() for job in jobs]
-                    answers = crew.actor.answer.remote(tasks, list(refs), list(fresh), *fresh.values())
-                    self._call(crew, answers, jobs)
+                    self._send(crew, self.waiting.take(crew.kinds, left))
+                    left -= 1
 
-    def _call(self, crew: Crew, ref: Any, jobs: list[Job]) -> None:
-        call = Call(ref, crew, jobs)
+    def _send(self, crew: Crew, jobs: list[Job]) -> None:
+        needed = {stored.number: stored for job in jobs for stored in job.stored.values()}
+        # Every reference in a call costs the object store's time, also for what the worker has had before.
+        fresh = {number: stored for number, stored in needed.items() if number not in crew.records}
+        crew.records = set(needed)
+        expected = self.waiting.expected_bytes(jobs)
+        room = self.memory.take(expected) if self.memory and crew.here and expected >= WORTH_SHARING else None
+        where = (room.offset, room.offset + room.size) if room else (0, 0)
+        records = [stored.for_worker(self.ray, crew.here) for stored in fresh.values()]
+        answers = crew.actor.answer.remote([job.task() for job in jobs], list(needed), list(fresh), where, *records)
+        self._call(crew, answers, jobs, room)
+
+    def _call(self, crew: Crew, ref: Any, jobs: list[Job], room: Range | None = None) -> None:
+        call = Call(ref, crew, jobs, room=room)
         crew.calls.append(call)
         self.calls[ref] = call
 
@@ -121,17 +135,37 @@ class Pool:
         crew.calls.remove(call)
         if crew.calls:
             crew.calls[0].began = time.monotonic()
+        again = self._fit(call, result) if call.jobs and crew.place.gpus else None
         if call.jobs:
             crew.kinds.add(call.jobs[0].kind)
         else:
-            crew.pid, self._failed_starts = result, 0
+            (crew.pid, crew.here), self._failed_starts = result, 0
         self.deal()  # before unpacking, so that the worker goes on meanwhile
         for job, answer in zip(call.jobs, result if call.jobs else [], strict=True):
-            self._reply(job, answer)
+            self._reply(job, answer, call, again)
 
-    def _reply(self, job: Job, answer: Answer) -> None:
+    def _fit(self, call: Call, answers: Iterable[Answer]) -> bool:
+        """As many workers as the GPU holds, now that these answers tell; whether clients that found no memory are tried again."""
+        place, trained = call.crew.place, call.jobs[0].kind == MessageType.TRAIN
+        # A client that failed for another reason took less than it would have.
+        told = [each.gpu for each in answers if not each.reason or (each.gpu and each.gpu.exhausted)]
+        again = self.slots.hear(place, told, trained, call.halvings)
+        for crew in [each for each in self.crews if each.place is place and each is not call.crew][place.slots - 1 :]:
+            self._dismiss(crew)
+            self._take_back(crew.calls)
+        self._hire()
+        return again
+
+    def _reply(self, job: Job, answer: Answer, call: Call, again: bool | None = None) -> None:
         if self.jobs.pop(job.id, None) is None:
             return  # given up before
+        if again is not None and answer.gpu and answer.gpu.exhausted:
+            if again:
+                job.alone = True
+                self.put(job)
+            else:
+                self._refuse(job, ErrorCode.CLIENT_APP_RAISED_EXCEPTION, answer.gpu.complaint)
+            return
         if answer.reason:
             if answer.place and answer.place not in self._told:
                 self._told.add(answer.place)
@@ -143,7 +177,8 @@ class Pool:
             if "num-examples" in numbers:
                 self.sizes[job.client] = int(numbers["num-examples"])
         self.waiting.learn(job, answer)
-        arrays = {name: unpack_arrays(packed) for name, packed in answer.arrays.items()}
+        found = looked_up([call.room, *(stored.range for job in call.jobs for stored in job.stored.values())])
+        arrays = {name: unpack_arrays(packed, found) for name, packed in answer.arrays.items()}
         self.replies[job.id] = Message(unpack_content(answer.numbers, arrays), reply_to=job.message)
 
     def _refuse(self, job: Job, code: int, reason: str) -> None:
@@ -182,11 +217,13 @@ class Pool:
                 self._take_back(crew.calls)
 
     def _dismiss(self, crew: Crew) -> None:
-        """End a worker, if it has not ended by itself, and hire another."""
+        """End a worker, if it has not ended by itself, and hire another where its place has room."""
         self.ray.kill(crew.actor)
         self.crews.remove(crew)
+        crew.place.workers -= 1
         for call in crew.calls:
             self.calls.pop(call.ref, None)
+            self._doomed.append(call.room)
         self._hire()
 
     def _bury(self, crew: Crew, error: BaseException) -> None:
@@ -207,7 +244,7 @@ class Pool:
                 break
             call = left.pop(0)
             for job, answer in zip(call.jobs, answers if call.jobs else [], strict=True):
-                self._reply(job, answer)
+                self._reply(job, answer, call)
         if left and len(left[0].jobs) == 1:
             self._charge(left[0].jobs[0])
         self._take_back(left)

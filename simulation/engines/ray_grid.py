@@ -1,7 +1,7 @@
 """The ray engine: a Flower `Grid` whose nodes are clients of a simulation, run by a pool of Ray actors.
 
-There is one actor per core or GPU slot. Arrays that several messages share go into Ray's object store once, and replies are handed
-on as they come. Who works on what, and what happens when a worker dies, is in `pool.py`.
+There is one actor per core or GPU slot. Arrays lie in memory that the workers of this machine share, those that several messages share
+once; replies are handed on as they come. Who works on what, and what happens when a worker dies, is in `pool.py`.
 """
 
 from __future__ import annotations
@@ -17,16 +17,20 @@ from types import TracebackType
 from typing import Any
 from uuid import uuid4
 
-from flwr.app import Message, RecordDict
+from flwr.app import ArrayRecord, Message, RecordDict
 from flwr.serverapp import Grid
 
 from fl_config.toml import Scalar
 from fl_protocol.flower import Run, begin_run, set_message_id
+from simulation.engines.gpu.reservations import Reservations, Share, nodes, plan_slots
+from simulation.engines.gpu.slots import Place
 from simulation.engines.interrupts import NoInterruptLost
 from simulation.engines.jobs import Job
 from simulation.engines.pool import Pool
-from simulation.engines.ray_start import RayStart, checked_workers, wanted_cores
-from simulation.engines.wire import FIRST_NODE, RUN_ID, pack_arrays
+from simulation.engines.ray_start import RayStart, wanted_cores
+from simulation.engines.shared_memory import SharedMemory
+from simulation.engines.stored import Stored, key_of
+from simulation.engines.wire import FIRST_NODE, RUN_ID
 from simulation.engines.worker_start import actor_class, homes
 
 LONGEST_WAIT = 0.2  # seconds that a pull waits for a reply before it looks whether it should
@@ -48,7 +52,7 @@ class RayGrid(Grid):
         run_config: dict[str, Scalar],
         *,
         workers: int = 0,
-        gpus_per_client: float = 0.0,
+        gpus_per_client: Share = 0.0,
         address: str = "",
         folder: str = "",
     ) -> None:
@@ -58,6 +62,8 @@ class RayGrid(Grid):
         self._own_folder = None if folder else tempfile.TemporaryDirectory(prefix="fedloom-state-")
         self.folder = folder or str(Path(self._own_folder.name if self._own_folder else "") / "contexts")
         self.pool = Pool(client_app)
+        self._reservations = Reservations()
+        self.memory = SharedMemory.open()
         self._numbers = itertools.count()
         self._own_ray: RayStart | None = None
         self._problem: BaseException | None = None
@@ -72,11 +78,16 @@ class RayGrid(Grid):
             import ray
 
             self._own_ray = RayStart.take(self.address, wanted_cores(self.workers))
-            self.workers = checked_workers(self.workers, self.gpus_per_client, self.clients)
-            options = {"num_cpus": 1, "num_gpus": self.gpus_per_client, "max_restarts": 0, "max_task_retries": 0}
-            actors: Any = ray.remote(actor_class()).options(**options)
+            slots = plan_slots(nodes(ray), self.gpus_per_client, self.workers, self.clients, Path(self.folder))
+            self.workers = slots.most
+            actors: Any = ray.remote(actor_class())
             given = (homes(), self.client_app, self.clients, self.run_config, self.folder, sys.path)
-            self.pool.begin(ray, lambda: actors.remote(*given), self.workers)
+
+            def new_actor(place: Place) -> Any:
+                reserved = self._reservations.options(place)
+                return actors.options(max_restarts=0, max_task_retries=0, **reserved).remote(*given)
+
+            self.pool.begin(ray, new_actor, slots, self.memory)
         except BaseException as problem:
             self._problem = problem
         finally:
@@ -91,10 +102,14 @@ class RayGrid(Grid):
         """End the workers, and Ray itself if this grid started it."""
         self._up.wait()
         self.pool.end()
+        self._reservations.release()
         self._starter.join()
         if self._own_ray:
             self._own_ray.end()
             self._own_ray = None
+        if self.memory:
+            self.memory.close()
+            self.memory = None
         if self._own_folder:
             self._own_folder.cleanup()
 
@@ -131,19 +146,18 @@ class RayGrid(Grid):
             return pushed
 
     def _put(self, messages: Iterable[Message]) -> list[str]:
-        stored: dict[tuple[Any, ...], tuple[int, Any]] = {}
+        known: dict[tuple[Any, ...], Stored] = {}
         pushed = []
         for message in messages:
             set_message_id(message, str(uuid4()))
-            shared, refs = {}, {}
-            for name, record in message.content.array_records.items():
-                # By the bytes in it: records made for one client each may still hold the same ones.
-                key = tuple((inner, id(array.data)) for inner, array in record.items())
-                if key not in stored:
-                    stored[key] = next(self._numbers), self.pool.ray.put(pack_arrays(record))
-                number, ref = stored[key]
-                shared[name], refs[number] = number, ref
-            self.pool.put(Job(message, shared, refs, 0))
+            needed = {}
+            for name, record in message.content.items():
+                if isinstance(record, ArrayRecord):
+                    key = key_of(record)
+                    if key not in known:
+                        known[key] = Stored(next(self._numbers), record, self.memory)
+                    needed[name] = known[key]
+            self.pool.put(Job(message, needed, 0))
             pushed.append(message.metadata.message_id)
         return pushed
 

@@ -1,4 +1,4 @@
-"""Starting Ray for a simulation, or joining a running cluster, and counting the workers that there is room for."""
+"""Starting Ray for a simulation, or joining a running cluster."""
 
 from __future__ import annotations
 
@@ -144,23 +144,3 @@ def _lean() -> Iterator[None]:
     finally:
         for name, method in kept.items():
             setattr(Node, name, method)
-
-
-def checked_workers(wanted: int, gpus_per_client: float, clients: int) -> int:
-    """How many workers there will be; `wanted` 0 takes as many as there is room for. More than that would wait for ever."""
-    import ray
-
-    have: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
-    room = int(have.get("CPU", 0))
-    if gpus_per_client:
-        gpus = have.get("GPU", 0.0)
-        room = min(room, int(gpus / gpus_per_client + 1e-9))
-        if not room:
-            raise ConfigError(
-                f"--gpus-per-client is {gpus_per_client:g}, but there are {gpus:g} GPUs: lower it, or 0 to train without."
-            )
-    if wanted > room:
-        raise ConfigError(
-            f"--workers is {wanted}, but there is room for {room} (cores, and GPUs where --gpus-per-client is given)."
-        )
-    return wanted or max(1, min(room, clients))

@@ -1,7 +1,13 @@
-"""Messages as plain data between the driver and its workers: arrays as raw buffers, which Ray shares without copying."""
+"""Messages as plain data between the driver and its workers: numbers as dicts, arrays by where they lie.
+
+An array lies in the memory that driver and worker share (`shared_memory.py`), where nothing is copied that is there already; or it
+comes along through Ray, which is the way to another machine; or, from foreign apps, as the bytes that Flower serialised it to.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,13 +15,35 @@ import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict
 from numpy.typing import NDArray
 
-from fl_protocol.flower import SUPERLINK_NODE_ID
+from fl_protocol.flower import SUPERLINK_NODE_ID, PlainArray, record_of
+from simulation.engines.gpu.gpu_memory import Reading
+from simulation.engines.shared_memory import Mapping as Shared
 
 RUN_ID = 1
 FIRST_NODE = SUPERLINK_NODE_ID + 1  # the node of client 0; the others follow
-# name -> (dtype, shape, serialisation, the serialised array)
-PackedArrays = dict[str, tuple[str, tuple[int, ...], str, NDArray[np.uint8]]]
 KINDS: dict[str, type[Any]] = {"config": ConfigRecord, "metrics": MetricRecord}
+NUMBERS = ""  # in place of Flower's serialisation: these are the numbers themselves
+
+
+@dataclass
+class Packed:
+    """One array. `content` is an offset in the shared memory, or the numbers, or the bytes that `stype` names."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    content: int | NDArray[Any]
+    stype: str = NUMBERS
+    finite: bool | None = None  # looked at where the numbers were made, as long as they are near at hand
+
+    @property
+    def nbytes(self) -> int:
+        if isinstance(self.content, int):
+            return math.prod(self.shape) * np.dtype(self.dtype).itemsize
+        return int(self.content.nbytes)
+
+
+PackedArrays = dict[str, Packed]
+Numbers = dict[str, tuple[str, dict[str, Any]]]
 
 
 @dataclass
@@ -27,7 +55,7 @@ class Task:
     partition: int
     kind: str
     group: str
-    numbers: dict[str, tuple[str, dict[str, Any]]]
+    numbers: Numbers
     shared: dict[str, int]
 
 
@@ -35,28 +63,75 @@ class Task:
 class Answer:
     """What came of a task: the reply's content, or the reason why there is none and where it arose."""
 
-    numbers: dict[str, tuple[str, dict[str, Any]]]
+    numbers: Numbers
     arrays: dict[str, PackedArrays]
     reason: str = ""
     place: str = ""  # the kind of error and the line that raised it: the same for every client that meets it
     traceback: str = ""
     seconds: float = 0.0
+    gpu: Reading | None = None  # what the worker's GPU held afterwards
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for arrays in self.arrays.values() for array in arrays.values())
 
 
-def pack_arrays(record: ArrayRecord) -> PackedArrays:
-    return {name: (a.dtype, a.shape, a.stype, np.frombuffer(a.data, dtype=np.uint8)) for name, a in record.items()}
+@dataclass
+class Room:
+    """Where a process may write arrays for another one: a part of the shared memory, from `at` on.
+
+    `lying` are places where arrays of the other one lie already: those need not be written again.
+    """
+
+    memory: Shared | None = None
+    at: int = 0
+    end: int = 0
+    lying: Collection[int] = ()
+
+    def put(self, values: NDArray[Any]) -> int | None:
+        """Where the numbers lie now; None if they do not fit."""
+        if self.memory is None or not values.nbytes:
+            return None
+        if self.lying and (place := self.memory.offset_of(values)) in self.lying:
+            return place
+        offset = -(-self.at // values.itemsize) * values.itemsize
+        if offset + values.nbytes > self.end:
+            return None
+        self.memory.array(offset, values.dtype.str, values.shape)[...] = values
+        self.at = offset + values.nbytes
+        return offset
 
 
-def unpack_arrays(packed: PackedArrays) -> ArrayRecord:
-    return ArrayRecord(
-        {
-            name: Array(dtype, tuple(shape), stype, data.tobytes())
-            for name, (dtype, shape, stype, data) in packed.items()
-        }
-    )
+def pack_arrays(record: ArrayRecord, room: Room | None = None) -> PackedArrays:
+    """The arrays as they can be sent; those for which there is `room` go there."""
+    return {name: _pack(array, room or Room()) for name, array in record.items()}
 
 
-def pack_numbers(content: RecordDict) -> dict[str, tuple[str, dict[str, Any]]]:
+def _pack(array: Array, room: Room) -> Packed:
+    if not isinstance(array, PlainArray):
+        return Packed(array.dtype, tuple(array.shape), np.frombuffer(array.data, dtype=np.uint8), array.stype)
+    offset, values = room.put(array.values), array.values
+    finite = bool(np.isfinite(values).all()) if np.issubdtype(values.dtype, np.floating) else None
+    return Packed(array.dtype, array.shape, values if offset is None else offset, finite=finite)
+
+
+Found = Callable[[int, str, tuple[int, ...]], NDArray[Any]]  # (offset, dtype, shape) -> what lies there
+
+
+def unpack_arrays(packed: Mapping[str, Packed], found: Found) -> ArrayRecord:
+    """The arrays, none of them copied; `found` looks up those in shared memory."""
+    return record_of(ArrayRecord, {name: _unpack(array, found) for name, array in packed.items()})
+
+
+def _unpack(array: Packed, found: Found) -> Array:
+    if isinstance(array.content, int):
+        return PlainArray(found(array.content, array.dtype, array.shape), array.finite)
+    if array.stype == NUMBERS:
+        return PlainArray(array.content, array.finite)
+    return Array(array.dtype, tuple(array.shape), array.stype, array.content.tobytes())
+
+
+def pack_numbers(content: RecordDict) -> Numbers:
     """Every record that is not arrays."""
     packed = {}
     for name, record in content.items():
@@ -65,6 +140,6 @@ def pack_numbers(content: RecordDict) -> dict[str, tuple[str, dict[str, Any]]]:
     return packed
 
 
-def unpack_content(numbers: dict[str, tuple[str, dict[str, Any]]], arrays: dict[str, ArrayRecord]) -> RecordDict:
-    content: dict[str, Any] = {name: KINDS[kind](values) for name, (kind, values) in numbers.items()}
-    return RecordDict({**content, **arrays})
+def unpack_content(numbers: Numbers, arrays: Mapping[str, ArrayRecord]) -> RecordDict:
+    content: dict[str, Any] = {name: record_of(KINDS[kind], values) for name, (kind, values) in numbers.items()}
+    return record_of(RecordDict, {**content, **arrays})

@@ -6,6 +6,7 @@ foreign app keeps in `context.state` lies in a folder and never travels; our own
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -16,14 +17,18 @@ from typing import Any
 
 from flwr.app import ArrayRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
+from numpy.typing import NDArray
 
 from fl_config.toml import Scalar
 from fl_protocol.code import trust
 from fl_protocol.flower import from_bytes, set_message_id, speak_for, to_bytes
+from simulation.engines.gpu.gpu_memory import reading
+from simulation.engines.shared_memory import Mapping, attach
 from simulation.engines.wire import (
     RUN_ID,
     Answer,
     PackedArrays,
+    Room,
     Task,
     pack_arrays,
     pack_numbers,
@@ -31,21 +36,30 @@ from simulation.engines.wire import (
     unpack_content,
 )
 
+# A client app with this attribute keeps no array of a message beyond its reply: the memory in which they lie is used again.
+READS_IN_PLACE = "reads_in_place"
+
+
+def _offsets(packed: PackedArrays) -> set[int]:
+    return {array.content for array in packed.values() if isinstance(array.content, int)}
+
 
 class ContextFiles:
     """Client states of a foreign app on disk, one file per client, written only when the state changed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.used = False  # whether there is any such file; most apps keep none
+
+    def look(self) -> None:
+        self.used = self.used or self.folder.exists()
 
     def _file(self, partition: int) -> Path:
         return self.folder / f"{partition}.state"
 
     def load(self, partition: int) -> bytes:
-        try:
-            return self._file(partition).read_bytes()
-        except FileNotFoundError:
-            return b""
+        file = self._file(partition) if self.used else None
+        return file.read_bytes() if file and file.exists() else b""
 
     def save(self, partition: int, before: bytes, state: RecordDict) -> None:
         if not before and not state:
@@ -53,6 +67,7 @@ class ContextFiles:
         after = to_bytes(state)
         if after != before:
             self.folder.mkdir(parents=True, exist_ok=True)
+            self.used = True
             draft = self.folder / f"{partition}.draft-{os.getpid()}"
             draft.write_bytes(after)
             draft.replace(self._file(partition))
@@ -66,37 +81,54 @@ class Worker:
         trust()  # it belongs to a simulation, wherever it runs
         self.name, self.clients, self.run_config = app, clients, run_config
         self.states = ContextFiles(Path(folder))
-        self.records: dict[int, ArrayRecord] = {}
+        self.records: dict[int, ArrayRecord] = {}  # of the last call, by number
+        self.lying: dict[int, set[int]] = {}  # where the arrays of each lie in the shared memory
+        self.memory: Mapping | None = None
 
-    def prepare(self) -> int:
-        """Import the app, which takes seconds; returns the process id."""
+    def prepare(self, memory: str) -> tuple[int, bool]:
+        """Import the app, which takes seconds; returns the process id, and whether the driver's memory is here too."""
+        self.memory = attach(memory)
         module, _, variable = self.name.partition(":")
         self.app: ClientApp = getattr(importlib.import_module(module), variable)
         speak_for(RUN_ID)
         if torch := sys.modules.get("torch"):
             torch.set_num_threads(1)
-        return os.getpid()
+        gc.freeze()  # what was imported stays: looking through it again and again took longer than many a client
+        return os.getpid(), self.memory is not None
 
-    def answer(self, tasks: list[Task], shared: list[int], fresh: list[int], *records: PackedArrays) -> list[Answer]:
+    def answer(
+        self, tasks: list[Task], shared: list[int], fresh: list[int], where: tuple[int, int], *records: PackedArrays
+    ) -> list[Answer]:
         """Answer the tasks in order. They need the array records numbered in `shared`.
 
         `records` are those numbered in `fresh`; the others are still here from the call before. Each is unpacked once for all
-        clients.
+        clients. `where` is the part of the shared memory that the answers' arrays may be written to.
         """
-        new = {number: unpack_arrays(packed) for number, packed in zip(fresh, records, strict=True)}
+        new = {number: unpack_arrays(packed, self._lying) for number, packed in zip(fresh, records, strict=True)}
+        self.lying |= {number: _offsets(packed) for number, packed in zip(fresh, records, strict=True)}
         self.records = {number: new[number] if number in new else self.records[number] for number in shared}
-        return [self._answer(task) for task in tasks]
+        self.lying = {number: self.lying[number] for number in shared}
+        self.states.look()
+        room = Room(self.memory, *where, lying=set().union(*self.lying.values()))
+        return [self._answer(task, room) for task in tasks]
 
-    def _answer(self, task: Task) -> Answer:
+    def _lying(self, offset: int, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
+        assert self.memory is not None, "the driver sends offsets only to workers that share its memory"
+        values = self.memory.array(offset, dtype, shape)
+        return values if getattr(self.app, READS_IN_PLACE, False) else values.copy()
+
+    def _answer(self, task: Task, room: Room) -> Answer:
         began = time.perf_counter()
         try:
             content = self._call(task)
-            arrays = {name: pack_arrays(record) for name, record in content.array_records.items()}
-            return Answer(pack_numbers(content), arrays, seconds=time.perf_counter() - began)
+            records = {name: each for name, each in content.items() if isinstance(each, ArrayRecord)}
+            arrays = {name: pack_arrays(record, room) for name, record in records.items()}
+            return Answer(pack_numbers(content), arrays, seconds=time.perf_counter() - began, gpu=reading())
         except (Exception, SystemExit) as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{type(error).__name__} at {last.filename}:{last.lineno}"
-            return Answer({}, {}, f"{type(error).__name__}: {error}", place, traceback.format_exc())
+            told = traceback.format_exc()
+            return Answer({}, {}, f"{type(error).__name__}: {error}", place, told, gpu=reading(error))
 
     def _call(self, task: Task) -> RecordDict:
         before = self.states.load(task.partition)

@@ -47,8 +47,8 @@ def actor_class() -> type[Any]:
 
             self.worker = RealWorker(*given)
 
-        def prepare(self) -> int:
-            return self.worker.prepare()
+        def prepare(self, *given: Any) -> Any:
+            return self.worker.prepare(*given)
 
         def answer(self, *given: Any) -> Any:
             return self.worker.answer(*given)

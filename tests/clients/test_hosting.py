@@ -44,14 +44,14 @@ def test_simulated_clients_have_the_whole_data_set_between_them() -> None:
 
 def test_the_message_says_what_is_held_out_and_how_wide_the_projection_is() -> None:
     whole, part = simulated(1, Setup()), simulated(1, Setup(held_out=0.25))
-    assert len(whole.held_out) == 0
+    assert whole.held_out is None
     assert len(part.data) + len(part.held_out) == len(whole.data)
     assert len(part.held_out) == pytest.approx(len(whole.data) / 4, abs=10)  # rounded class by class
     wide = simulated(1, Setup(projection=32))
     assert wide.flat.theta.numel() > whole.flat.theta.numel()
     told = simulated(1, None, **{"held-out": 0.25})  # a foreign strategy says nothing, the run's options do
     assert len(told.held_out) == len(part.held_out)
-    assert len(simulated(1, None, **{"held-out": "auto"}).held_out) == 0
+    assert simulated(1, None, **{"held-out": "auto"}).held_out is None
 
 
 def test_a_state_folder_keeps_memory_and_secret_by_client(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from clients.objectives.base import Batch, LocalRound, Objective
 from clients.training import FrozenModels
+from fl_config.errors import ConfigError
 from fl_config.params import Params
 from fl_protocol.settings import LocalSettings
 from tests.clients.training_round import local_round, run
@@ -73,3 +74,19 @@ def test_what_is_not_trainable_does_not_move_not_even_by_decay() -> None:
     moved = r.flat.theta != r.anchor
     assert torch.equal(r.flat.theta[mask == 0], r.anchor[mask == 0])
     assert moved[mask == 1].float().mean() > 0.9
+
+
+class Normalised(Objective):
+    """Batch normalisation of the outputs, which needs two samples."""
+
+    def loss(self, r: LocalRound, batch: Batch) -> Tensor | None:
+        normalise = torch.nn.BatchNorm1d(batch.outputs.logits.shape[1])
+        out: Tensor = normalise(batch.outputs.logits).mean()
+        return out
+
+
+def test_a_last_batch_of_one_sample_under_batch_normalisation_says_what_to_do() -> None:
+    count = len(local_round().data)
+    alone = LocalSettings(lr=0.1, batch_size=count - 1)
+    with pytest.raises(ConfigError, match=rf"one sample of {count} \(--batch-size {count - 1}\): choose another"):
+        run(local_round(settings=alone), [Normalised(Params())], settings=alone)

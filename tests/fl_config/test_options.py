@@ -112,3 +112,9 @@ def test_a_run_config_that_lacks_options_is_refused_and_a_whole_one_is_read() ->
     with pytest.raises(ConfigError, match="The run config lacks 'clip' and 2 more options: run the app with its own"):
         options_of_run(lacking)
     assert options({"partition": PRIVATE}).partition == PRIVATE
+
+
+def test_a_wrong_value_of_a_part_is_told_by_its_dotted_key() -> None:
+    with pytest.raises(ConfigError, match=r"Option 'disco\.a': expected .*, but \[1\] was given\."):
+        options({"disco.a": [1]})
+    assert options({"disco.a": float("inf")}).parts == {"disco.a": float("inf")}  # the part refuses it, by name

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+from collections.abc import Iterator
+from types import SimpleNamespace
 
 import numpy as np
+import pytest
 import torch
 
-from fl_config.seeds import derive, rng, torch_generator
+from fl_config.seeds import derive, rng, seeded, torch_generator
 
 
 def test_seeds_are_those_of_every_run_so_far() -> None:
@@ -38,3 +42,26 @@ def test_generators_repeat() -> None:
     assert not np.array_equal(rng(3, "x", 1).random(5), rng(3, "x", 2).random(5))
     one, again, other = (torch.rand(5, generator=torch_generator(3, "x", part)) for part in (1, 1, 2))
     assert torch.equal(one, again) and not torch.equal(one, other)
+
+
+def test_the_generator_of_the_device_itself_is_seeded_and_restored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second of two GPUs, while the first is the current one; a stand-in for torch.cuda, which needs a GPU."""
+    states = {0: 11, 1: 22}
+    current = [0]
+
+    @contextlib.contextmanager
+    def entered(place: torch.device) -> Iterator[None]:
+        before, current[0] = current[0], place.index
+        yield
+        current[0] = before
+
+    cuda = SimpleNamespace(
+        device=entered,
+        get_rng_state=lambda place: states[place.index],
+        set_rng_state=lambda state, place: states.update({place.index: state}),
+        manual_seed=lambda value: states.update({current[0]: value}),
+    )
+    monkeypatch.setattr(torch, "get_device_module", lambda _: cuda)
+    with seeded(3, "x", device=torch.device("cuda", 1)):
+        assert states == {0: 11, 1: derive(3, "x")}
+    assert states == {0: 11, 1: 22}

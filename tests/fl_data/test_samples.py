@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from fl_config import device
 from fl_data import Samples
+from fl_data.samples import SHARED, fits, home, kept_bytes, residence
 
 COLOUR = SimpleNamespace(kind="image", mean=(0.5, 0.4, 0.3), std=(0.2, 0.25, 0.5), flips=True)
 GREY = SimpleNamespace(kind="image", mean=(0.3,), std=(0.35,), flips=False)
@@ -71,3 +73,38 @@ def test_wrong_arrays_are_refused() -> None:
         Samples(np.zeros((3, 1, 2, 2), np.uint8), np.zeros(2), GREY)
     with pytest.raises(ValueError, match="uint8"):
         Samples(np.zeros((3, 1, 2, 2), np.float32), None, GREY)
+
+
+def test_part_of_a_set_that_lies_somewhere_already_gives_the_batches_of_a_copy() -> None:
+    x = np.random.default_rng(0).integers(0, 256, (9, 3, 5, 4), dtype=np.uint8)
+    places = np.array([8, 2, 5, 0])
+    copied, part = Samples(x, np.arange(9), COLOUR, indices=places), Samples(x, np.arange(9), COLOUR).part(places)
+    assert len(part) == 4
+    assert torch.equal(part.x, copied.x)
+    for index in (torch.tensor([3, 1, 1]), slice(1, 3), torch.tensor([True, False, True, True])):
+        (one, its), (other, others) = copied.batch(index), part.batch(index)
+        assert torch.equal(one, other) and one.stride() == other.stride()
+        assert its is not None and others is not None and torch.equal(its, others)
+    features = Samples(np.eye(4), None).part(np.array([2, 0]))
+    assert features.y is None
+    assert features.batch(torch.tensor([1]))[0].tolist() == [[1, 0, 0, 0]]
+
+
+def test_on_a_gpu_samples_lie_where_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "total_memory", lambda _: 8 * 2**30)
+    gpu = torch.device("cuda")
+    cifar = SimpleNamespace(kind="image", shape=(3, 32, 32))
+    assert residence(cifar, gpu, everything=50_000, client=5_000) == "whole"
+    assert residence(cifar, gpu, everything=10**6, client=5_000) == "own"
+    assert residence(cifar, gpu, everything=10**6, client=100_000) == "host"
+    for elsewhere in ("cpu", "mps"):
+        assert residence(cifar, torch.device(elsewhere), everything=10**9, client=10**7) == "own"
+    # 2 % of 8 GB hold 171,798,691 bytes: so many images with their labels, or a fourth as many features.
+    for kind, count in (("image", 171_798_691 // 3080), ("features", 171_798_691 // 12_296)):
+        about = SimpleNamespace(kind=kind, shape=(3, 32, 32))
+        assert fits(about, count, gpu, SHARED) and not fits(about, count + 1, gpu, SHARED)
+    assert kept_bytes(gpu, "own", 2**28) == 171_798_691
+    assert kept_bytes(gpu, "host", 2**28) == kept_bytes(torch.device("cpu"), "own", 2**28) == 2**28
+    assert home(cifar, 600_000, gpu) == gpu
+    assert home(cifar, 800_000, gpu) == torch.device("cpu")
+    assert home(cifar, 10**9, torch.device("mps")) == torch.device("mps")

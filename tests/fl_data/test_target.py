@@ -86,8 +86,7 @@ def test_npz_targets(tmp_path: Path) -> None:
     [
         ("unifrom", "did you mean uniform"),
         ("skew", "form"),
-        ("skew:a", "CLIENT"),
-        ("skew:-1", "CLIENT"),
+        ("skew:", "CLIENT must be a client's name or number, not ''"),
         ("imbalanced:0.1", "RHO"),
         ("imbalanced:inf", "RHO"),
         ("uniform:2", "form"),
@@ -97,6 +96,22 @@ def test_npz_targets(tmp_path: Path) -> None:
 def test_wrong_targets_are_sentences(spec: str, sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         check_target_spec(spec)
+
+
+@pytest.mark.parametrize("client", ["a", "-1", "1.5", "²"])
+def test_clients_without_names_are_numbers(client: str) -> None:
+    with pytest.raises(ConfigError, match="CLIENT must be a client's number, 0 or more, not"):
+        check_target_spec(f"skew:{client}", named=False)
+    check_target_spec("skew:3", named=False)
+
+
+def test_a_client_by_its_name_or_its_number() -> None:
+    data, counts, names = tiny([10, 10]), np.array([[1, 0], [0, 3]]), ("north", "0")
+    assert target_indices("skew:north", data, counts, 0, names).tolist() == list(range(10))
+    assert target_indices("skew:1", data, counts, 0, names).tolist() == list(range(10, 20))
+    assert target_indices("skew:0", data, counts, 0, names).tolist() == list(range(10, 20))  # a name wins over a number
+    with pytest.raises(ConfigError, match="no client south; the clients are north, 0"):
+        target_indices("skew:south", data, counts, 0, names)
 
 
 def test_a_client_that_does_not_exist() -> None:

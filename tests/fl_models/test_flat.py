@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from fl_models import Model, build, wrap
 from fl_models.flat import (
     FlatModel,
-    buffers,
     load_buffers,
     parameter_names,
     shapes,
@@ -30,6 +29,11 @@ MODELS = [
     ("vit", (3, 8, 8)),
     ("mlp:6", (1, 4, 4)),
 ]
+
+
+def numbers(flat: FlatModel) -> dict[str, np.ndarray]:
+    """Copies of the buffers."""
+    return {name: value.numpy().copy() for name, value in flat.buffers().items()}
 
 
 def batches(shape: tuple[int, ...], steps: int) -> list[tuple[Tensor, Tensor]]:
@@ -180,28 +184,52 @@ def test_a_part_without_parameters_is_an_empty_vector() -> None:
 
 
 def test_buffers_travel_apart_from_the_vector() -> None:
-    model, other = build("resnet20:bn", (3, 8, 8), 3), build("resnet20:bn", (3, 8, 8), 3)
-    flat = FlatModel(model)
-    before = buffers(model)
+    flat, other = FlatModel(build("resnet20:bn", (3, 8, 8), 3)), FlatModel(build("resnet20:bn", (3, 8, 8), 3))
+    before = numbers(flat)
     flat.model(torch.randn(4, 3, 8, 8))
-    after = buffers(model)
+    after = numbers(flat)
     assert len(after) == 3 * 19 and not any("weight" in name for name in after)
     assert after["body.norm1.num_batches_tracked"] == 1 and before["body.norm1.num_batches_tracked"] == 0
     assert not np.array_equal(after["body.norm1.running_mean"], before["body.norm1.running_mean"])
     load_buffers(other, after)
-    for name, value in buffers(other).items():
+    for name, value in numbers(other).items():
         np.testing.assert_array_equal(value, after[name])
         assert value.dtype == after[name].dtype
-    assert buffers(build("resnet20", (3, 8, 8), 3)) == {}
+    assert FlatModel(build("resnet20", (3, 8, 8), 3)).buffers() == {}
+
+
+class Counter(nn.Module):
+    """Replaces its buffer instead of writing into it, and has one that is not saved."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 3)
+        self.seen: Tensor
+        self.register_buffer("seen", torch.zeros(()))
+        self.register_buffer("scratch", torch.zeros(2), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.seen = self.seen + len(x)
+        return self.layer(x)  # type: ignore[no-any-return]
+
+
+def test_a_buffer_that_the_module_replaced_is_the_one_that_counts() -> None:
+    flat = FlatModel(wrap(Counter()))
+    flat.model(torch.zeros(5, 4))
+    (name,) = flat.buffers()
+    assert name.endswith("seen") and flat.buffers()[name] == 5
+    load_buffers(flat, {name: np.array(2.0, dtype=np.float32)})
+    flat.model(torch.zeros(1, 4))
+    assert flat.buffers()[name] == 3
 
 
 def test_buffers_that_do_not_fit_are_refused() -> None:
-    model = build("resnet20:bn", (3, 8, 8), 3)
-    values = buffers(model)
+    flat = FlatModel(build("resnet20:bn", (3, 8, 8), 3))
+    values = numbers(flat)
     with pytest.raises(ValueError, match="on one side only"):
-        load_buffers(model, {k: v for k, v in values.items() if k != "body.norm1.running_mean"})
+        load_buffers(flat, {k: v for k, v in values.items() if k != "body.norm1.running_mean"})
     with pytest.raises(ValueError, match="has the shape"):
-        load_buffers(model, values | {"body.norm1.running_mean": np.zeros(3, dtype=np.float32)})
+        load_buffers(flat, values | {"body.norm1.running_mean": np.zeros(3, dtype=np.float32)})
 
 
 def test_other_types_are_refused() -> None:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from fl_config.seeds import seeded
 from fl_data import Samples
 from fl_models import build, wrap
-from fl_models.flat import FlatModel, buffers, load_buffers, shapes, state_to_vector, vector_to_state
+from fl_models.flat import FlatModel, load_buffers, state_to_vector, vector_to_state
 from tests.fl_models.architectures.foreign_modules import (
     RNG,
     Convolutional,
@@ -165,7 +165,7 @@ def test_a_step_is_that_of_plain_pytorch(make: Callable[[], nn.Module], toleranc
     expected = {name: value.numpy() for name, value in plain.state_dict().items()}
     assert np.abs(state_to_vector(expected, flat.names) - before).max() > 1e-3
     np.testing.assert_allclose(flat.vector(), state_to_vector(expected, flat.names), atol=tolerance)
-    for name, value in buffers(flat.model).items():
+    for name, value in flat.buffers().items():
         np.testing.assert_allclose(value, expected[name], rtol=1e-5, atol=1e-6)
 
 
@@ -229,7 +229,7 @@ def test_tied_weights_travel_once_and_stay_tied() -> None:
     flat = FlatModel(model)
     tied = {"second.weight", *(name for name in theirs.state_dict() if name.startswith("again."))}
     assert theirs.state_dict().keys() - model.state_dict().keys() == tied
-    assert {*flat.names, *buffers(model)} == set(model.state_dict())
+    assert {*flat.names, *flat.buffers()} == set(model.state_dict())
     x, y = torch.randn(6, 4), torch.arange(6) % 3
     step(plain, x, y, 0.1)
     flat.zero_grad()
@@ -238,7 +238,7 @@ def test_tied_weights_travel_once_and_stay_tied() -> None:
     torch.testing.assert_close(theirs.state_dict(), plain.state_dict())
     other = FlatModel(wrap(Tied()))
     other.load(flat.vector())
-    load_buffers(other.model, buffers(model))
+    load_buffers(other, {name: value.numpy() for name, value in flat.buffers().items()})
     torch.testing.assert_close(dict(other.model.state_dict()), dict(model.state_dict()), rtol=0, atol=0)
     assert other.model.get_submodule("second").weight is other.model.get_submodule("first").weight
     fresh = wrap(Tied())
@@ -250,9 +250,12 @@ def test_a_torchvision_model_goes_over_the_wire_and_back() -> None:
     model, other = wrap(resnet18()), FlatModel(wrap(resnet18()))
     flat = FlatModel(model)
     model(samples(4).batch(slice(0, 4))[0])
-    arrays = {**vector_to_state(flat.vector(), shapes(model)), **buffers(model)}
-    assert arrays.keys() == model.state_dict().keys() and len(buffers(model)) == 60
+    arrays = {
+        **vector_to_state(flat.vector(), flat.shapes),
+        **{name: value.numpy() for name, value in flat.buffers().items()},
+    }
+    assert arrays.keys() == model.state_dict().keys() and len(flat.buffers()) == 60
     other.load(state_to_vector(arrays, other.names))
-    load_buffers(other.model, {name: value for name, value in arrays.items() if name not in other.names})
+    load_buffers(other, {name: value for name, value in arrays.items() if name not in other.names})
     x = samples(3).batch(slice(0, 3))[0]
     assert torch.equal(model.eval()(x), other.model.eval()(x))

@@ -37,6 +37,13 @@ def test_a_place_and_a_name() -> None:
 def test_names_without_running_the_text() -> None:
     text = "import a.b, c as d\nif x:\n    y = 1\nelse:\n    def f(): ...\nclass K: field = 2\nraise SystemExit\n"
     assert top_level_names(text) == {"a", "d", "y", "f", "K"}
+    assert top_level_names("if x:\n    def f():\n        inner = 1\nelse:\n    class K:\n        field = 1\n") == {
+        "f",
+        "K",
+    }
+    assert top_level_names("a = [i for i in (b := x)]\nc = lambda: (d := 1)\n") == {"a", "b", "c"}
+    caught = "try:\n    e = 1\nexcept E as error:\n    f = 1\nmatch x:\n    case [g, *h] as i:\n        j = 1\n"
+    assert top_level_names(caught) == {*"efghij"}
     assert top_level_names("from torch.nn import *\n") is None
     assert top_level_names("def __getattr__(name): ...\n") is None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from fl_config.errors import ConfigError
@@ -65,3 +67,12 @@ def test_what_depends_on_the_strategy_is_known_from_the_plan() -> None:
     assert (chosen.held_out, chosen.personal_epochs) == (0.5, 1)
     assert make_plan({"personal-epochs": 2}).held_out == 0.2  # who is scored needs data to be scored on
     assert make_plan({"partition": "private"}).private and not make_plan({}).private
+
+
+def test_a_target_names_a_client_where_clients_have_names(tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text("a,site,y\n1,north,0\n2,south,1\n")
+    table = {"dataset": f"csv:{tmp_path / 'own.csv'}", "label": "y", "partition": "column:site"}
+    for given in (table, {"dataset": "digits", "partition": "private"}):
+        assert make_plan({**given, "target": "skew:north"}).config.target == "skew:north"
+    with pytest.raises(ConfigError, match="CLIENT must be a client's number"):
+        make_plan({"partition": "iid", "target": "skew:north"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 
 from rich.console import Console
 
@@ -37,6 +38,64 @@ def test_lines_for_logs_and_pipes() -> None:
         "round 4/9  accuracy 0.5124, training loss 1.5000, 1 left out  (1.3 s)",
     ]
     assert isinstance(progress(), PlainProgress)  # under pytest there is no terminal
+
+
+def rounds_told(planned: int, done: int, first: int = 1) -> list[int]:
+    """The rounds that have a line, of a run that ends after so many."""
+    stream = io.StringIO()
+    with PlainProgress(stream) as lines:
+        lines.started(INFO | {"rounds": planned, "first_round": first})
+        for round in range(first - 1, done + 1):
+            lines.recorded({"round": round, "global/accuracy": 0.5})
+    return [int(line.split()[1].partition("/")[0]) for line in stream.getvalue().splitlines()[1:]]
+
+
+def test_a_log_of_many_rounds_stays_readable() -> None:
+    assert rounds_told(100, 100) == list(range(101))
+    assert rounds_told(1000, 1000) == [0, 1, *range(10, 1001, 10)]
+    assert rounds_told(1000, 1000, first=950) == list(range(949, 1001))  # what is left of a resumed run
+    assert rounds_told(1005, 1005)[-2:] == [1001, 1005]
+    assert rounds_told(1000, 17) == [0, 1, 10, 17]  # ended in between: its last figures are said
+
+
+def test_many_clients_that_are_left_out_are_no_flood() -> None:
+    stream = io.StringIO()
+    with PlainProgress(stream) as lines:
+        for client in range(500):
+            lines.dropped(1, client, "away")
+    told = stream.getvalue().splitlines()
+    assert len(told) == 21 and told[19] == "round 1: client 19 is left out: away" and "log.txt" in told[20]
+
+
+def on_screen(text: str) -> list[str]:
+    """What a terminal shows at the end: cursor movements undone, colours left out."""
+    screen: list[str] = [""]
+    row = 0
+    for piece in re.split(r"(\x1b\[[0-9;?]*[A-Za-z]|\r|\n)", text):
+        if piece == "\n":
+            row += 1
+            screen += [""] * (row + 1 - len(screen))
+        elif piece == "\x1b[1A":
+            row -= 1
+        elif piece in ("\x1b[2K", "\r"):
+            screen[row] = ""
+        elif not piece.startswith("\x1b"):
+            screen[row] += piece
+    return [line.rstrip() for line in screen if line.strip()]
+
+
+def test_bars_are_readable_at_80_columns_and_leave_the_last_figures() -> None:
+    shown = io.StringIO()
+    with BarProgress(Console(file=shown, force_terminal=True, width=80)) as bars:
+        bars.started(INFO | {"strategy": "feddyn+disco+asd+momentum+more", "rounds": 1000, "first_round": 1})
+        bars.replied(4, 2, 500)
+        bars.recorded(RECORD | {"round": 1000, "personal/accuracy": 0.25, "global/loss": 2.5})
+    first, *rest = on_screen(shown.getvalue())
+    assert first.startswith("feddyn+disco+asd+momen... ") and " 1000/1000 0:0" in first and "…" not in first
+    assert all(len(line) <= 80 for line in (first, *rest))
+    assert " ".join(rest) == (
+        "round 1000: accuracy 0.5124, personal accuracy 0.2500, loss 2.5000, training loss 1.5000, 1 left out"
+    )
 
 
 def test_bars_on_a_terminal() -> None:

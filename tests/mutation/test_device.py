@@ -8,9 +8,7 @@ import torch
 from fl_config.device import choose_device
 
 
-def test_cudnn_is_told_to_be_deterministic(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.backends.cudnn, "deterministic", False)
-    monkeypatch.setattr(torch.backends.cudnn, "benchmark", True)
+@pytest.mark.usefixtures("pretended_cuda")
+def test_cudnn_is_told_to_be_deterministic() -> None:
     assert choose_device("cuda").type == "cuda"
     assert (torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark) == (True, False)

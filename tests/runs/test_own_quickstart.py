@@ -7,40 +7,19 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 from flwr.app import ArrayRecord, ConfigRecord, Context, Message
 from flwr.clientapp import ClientApp
 from flwr.serverapp.strategy import FedAvg, Strategy
-from torch import Tensor, nn
 
 from clients import LocalClient, LocalSettings
 from fl_config.seeds import seeded
 from fl_protocol.arrays import from_record
 from fl_strategies import FedDisco  # type: ignore[attr-defined]
 from simulation.engines.inline import InlineGrid
+from tests.fl_models.architectures.foreign_modules import Quickstart
 from tests.fl_strategies.linear_federation import Records
 
 CLIENTS, ROUNDS = 3, 3
-
-
-class Net(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv1 = nn.Conv2d(3, 6, 5)
-        self.pool = nn.MaxPool2d(2, 2)
-        self.conv2 = nn.Conv2d(6, 16, 5)
-        self.fc1 = nn.Linear(16 * 5 * 5, 120)
-        self.fc2 = nn.Linear(120, 84)
-        self.fc3 = nn.Linear(84, 10)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = self.pool(F.relu(self.conv1(x)))
-        x = self.pool(F.relu(self.conv2(x)))
-        x = x.view(-1, 16 * 5 * 5)
-        x = F.relu(self.fc1(x))
-        x = F.relu(self.fc2(x))
-        out: Tensor = self.fc3(x)
-        return out
 
 
 def share(client: int) -> tuple[np.ndarray, np.ndarray]:
@@ -58,7 +37,13 @@ def app() -> ClientApp:
         number = int(context.node_config["partition-id"])
         x, y = share(number)
         client = LocalClient.on_arrays(
-            Net(), x[:50], y[:50], client_id=number, num_classes=10, held_out=(x[50:], y[50:]), state=context.state
+            Quickstart(),
+            x[:50],
+            y[:50],
+            client_id=number,
+            num_classes=10,
+            held_out=(x[50:], y[50:]),
+            state=context.state,
         )
         return client.answer(message)
 
@@ -69,15 +54,15 @@ def app() -> ClientApp:
 
 def initial() -> ArrayRecord:
     with seeded(0, "quickstart"):
-        return ArrayRecord(Net().state_dict())
+        return ArrayRecord(Quickstart().state_dict())
 
 
 def loss(arrays: ArrayRecord) -> float:
-    model = Net()
+    model = Quickstart()
     model.load_state_dict({name: torch.from_numpy(value.copy()) for name, value in from_record(arrays).items()})
     x, y = (np.concatenate(parts) for parts in zip(*map(share, range(CLIENTS)), strict=True))
     with torch.no_grad():
-        return float(F.cross_entropy(model(torch.from_numpy(x)), torch.from_numpy(y)))
+        return float(torch.nn.functional.cross_entropy(model(torch.from_numpy(x)), torch.from_numpy(y)))
 
 
 def check_trained(strategy: Strategy, train_config: ConfigRecord | None = None) -> Any:

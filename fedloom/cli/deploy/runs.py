@@ -47,13 +47,13 @@ def command_register(args: argparse.Namespace) -> int:
 
 
 def command_submit(args: argparse.Namespace) -> int:
+    values = given_options(args)  # before the imports: a wrong strategy is told at once
     from deploy.bundle import write_app
     from fl_protocol.code import code_on_disk
     from fl_runs.folder import CONFIG, default_folder
     from fl_runs.resume import resumed
     from fl_strategies.recipes import parameters, parse
 
-    values = given_options(args)
     if values.get("resume") and (Path(values["resume"]) / CONFIG).exists():
         values = resumed(values)
     config = options(values)

@@ -95,7 +95,7 @@ class SsaParams(Params):
     "ssa",
     slot="weighting",
     what="weights learned on the server's unlabelled target data",
-    paper="FedSSA: Customizing Global Model for Arbitrary Target Distributions",
+    paper="fedssa",
     year=2024,
 )
 class Ssa(Weighting):

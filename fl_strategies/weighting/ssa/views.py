@@ -19,7 +19,6 @@ from torch import Tensor
 from fl_config.errors import ConfigError
 from fl_config.seeds import rng, torch_generator
 from fl_data import Samples
-from fl_models.flat import load_buffers
 from fl_strategies.round.cohort import Cohort
 from fl_strategies.round.resources import ServerResources
 from fl_strategies.weighting.ssa.loss import COSINE_EPS
@@ -62,9 +61,8 @@ class ClientViews:
 
     @torch.no_grad()
     def _logits(self, draws: Sequence[torch.Generator | None]) -> Tensor:
+        # With the global model's running statistics: the replies' own are not kept apart, and near to them.
         flat = self.server.model(self.cohort.sent)
-        if self.server.buffers:  # the replies' own running statistics are not kept apart, the global model's are near
-            load_buffers(flat.model, self.server.buffers)
         logits: Tensor | None = None
         for rows in self._chunks():
             x, _ = self.target.batch(self.index[rows])

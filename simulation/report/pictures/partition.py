@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from fl_config.files import write_atomically
 from simulation.report.pictures.drawing import (
     MOST_COLUMNS,
     MUTED,
@@ -88,7 +90,9 @@ def partition_png(
     cells.set_xlabel(f"{len(client_ids)} clients, ordered by their main class" if ordered else "Client")
     figure.colorbar(image, ax=[bars, cells], label="Examples", shrink=0.8)
     FigureCanvasAgg(figure)
-    figure.savefig(path, format="png")
+    content = io.BytesIO()
+    figure.savefig(content, format="png")
+    write_atomically(path, content.getvalue())
 
 
 def arrange_partition(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fedloom.cli.flags import VISIBLE, add_options, comma_list, given_options
+from fedloom.cli.flags import GROUPS, VISIBLE, add_options, comma_list, given_options
 from fl_config.errors import ConfigError
 from fl_config.options import FLAGS
 
@@ -22,10 +22,29 @@ def test_every_option_has_a_flag_and_says_its_default() -> None:
     parser = argparse.ArgumentParser()
     add_options(parser)
     help = " ".join(parser.format_help().split())
-    assert all(f"--{name} " in help for name in VISIBLE)
+    assert [name for name in VISIBLE if f"--{name} " not in help and f"--{name}, " not in help] == []
     assert set(FLAGS) - set(VISIBLE) == {"sources", "code"}, "the run sets these itself"
     assert "(default: fashion-mnist)" in help and "[fixed, bernoulli] (default: fixed)" in help
     assert "--no-mixed-precision" in help
+
+
+def test_every_flag_stands_in_one_group_with_a_placeholder_of_its_own() -> None:
+    grouped = [name for group in GROUPS.values() for name in group]
+    assert sorted(grouped) == sorted(VISIBLE), "give a new option its place and placeholder in GROUPS"
+    odd = {name for group in GROUPS.values() for name, shown in group.items() if shown.strip("X") == ""}
+    assert odd == {"mixed-precision"}  # takes no value
+
+
+def test_the_help_is_readable_at_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    parser = argparse.ArgumentParser(prog="fedloom run")
+    add_options(parser)
+    lines = parser.format_help().splitlines()
+    assert lines[0] == "usage: fedloom run [FLAGS]"
+    assert [line for line in lines if len(line) > 80] == []
+    titles = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
+    assert titles == ["options:", *(f"{title}:" for title in GROUPS), "settings:"]
+    assert "  --lr RATE             clients' learning rate (default: 0.05)" in lines
 
 
 def test_only_the_named_options_have_a_flag() -> None:

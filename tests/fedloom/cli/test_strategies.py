@@ -23,6 +23,7 @@ def test_strategies_as_text_and_json(capsys: pytest.CaptureFixture[str]) -> None
     assert main(["strategies", "feddyn+disco", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["bases"][0]["parts"] == ["dyn", "disco"]
     assert "did you mean" in fails(capsys, "strategies", "feddino")
+    assert "no plug-in 'sspa'" in fails(capsys, "strategies", "fedavg+sspa")
 
 
 PARTS = """
@@ -45,7 +46,7 @@ def test_parts_of_ones_own_are_listed(capsys: pytest.CaptureFixture[str], tmp_pa
     listing = json.loads(capsys.readouterr().out)
     (mine,) = listing["plugins"]
     assert (mine["name"], mine["slot"], mine["what"]) == ("onelist", "objective", "+ mu |theta - omega|_1")
-    assert mine["parameters"] == [{"key": "onelist.mu", "default": 0.01, "help": None}]
+    assert mine["parameters"] == [{"key": "onelist.mu", "default": 0.01, "range": "", "help": None}]
     assert "twolist" in listing["bases"][0]["parts"]
     assert main(["strategies", *flags]) == 0
     told = capsys.readouterr().out.splitlines()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import multiprocessing
@@ -96,7 +97,7 @@ def test_several_processes_at_once(toy: Entry, tmp_path: Path, monkeypatch: pyte
 
 def test_a_cache_folder_that_cannot_be_written(toy: Entry, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match="cannot be written"):
+    with pytest.raises(DataError, match="cannot be used"):
         fetch("toy", tmp_path / "file")
 
 
@@ -114,3 +115,19 @@ def test_femnist_writers_become_a_partition_file(tmp_path: Path, monkeypatch: py
     monkeypatch.setitem(CATALOG, "toy", replace(toy, sources=(replace(toy.sources[0], read=lambda _: with_writers),)))
     folder = fetch("toy", tmp_path)
     assert json.loads((folder / "writers.json").read_text()) == [[0, 2], [1, 3]]
+
+
+def test_what_the_system_refuses_is_no_damage(toy: Entry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy that cannot be opened just now is neither called damaged nor fetched again over itself."""
+    folder = fetch("toy", tmp_path)
+    before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr("numpy.load", refuse)
+    with pytest.raises(DataError, match=r"cannot be used .*Too many open files"):
+        fetch("toy", tmp_path)
+    with pytest.raises(OSError, match="Too many open files"):
+        load("toy", tmp_path)
+    assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before

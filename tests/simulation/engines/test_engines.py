@@ -19,7 +19,14 @@ RECIPES = ["fedavg", "scaffold", "fedssg+disco"]
 @pytest.fixture(scope="module")
 def running_ray() -> Iterator[None]:
     """A Ray that the runs find running, so that each starts quickly; and must leave running."""
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error", configure_logging=False)
+    ray.init(
+        "local",
+        num_cpus=2,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level="error",
+        configure_logging=False,
+    )
     yield
     ray.shutdown()
 

@@ -31,9 +31,9 @@ def dealt(grid: RayGrid, monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     calls: list[list[int]] = []
     call = grid.pool._call
 
-    def noted(crew: Crew, ref: Any, jobs: list[Job]) -> None:
+    def noted(crew: Crew, ref: Any, jobs: list[Job], *rest: Any) -> None:
         calls.append([job.message.metadata.dst_node_id - FIRST_NODE for job in jobs])
-        call(crew, ref, jobs)
+        call(crew, ref, jobs, *rest)
 
     monkeypatch.setattr(grid.pool, "_call", noted)
     return calls

@@ -63,12 +63,13 @@ def test_what_goes_wrong_is_raised_where_it_is_waited_for(monkeypatch: pytest.Mo
     assert RayStart.begun is None  # so that the next run begins anew
 
 
-def test_a_wrong_strategy_is_said_and_leaves_no_process(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "fedloom.cli.main", "run", "--strategy", "fedavgg", "--out", str(tmp_path / "run")]
+def test_what_is_refused_after_ray_was_begun_leaves_no_process(tmp_path: Path) -> None:
+    wrong = ["--dataset", "fashon-mnist", "--out", str(tmp_path / "run")]
+    command = [sys.executable, "-m", "fedloom.cli.main", "run", *wrong]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     _, complaint = process.communicate(timeout=100)
     assert process.returncode == 2
-    assert "did you mean 'fedavg'?" in complaint
+    assert "did you mean 'fashion-mnist'?" in complaint
     deadline = time.monotonic() + 15  # they were told to end; that takes them a moment
     while _members(process.pid) and time.monotonic() < deadline:
         time.sleep(0.1)

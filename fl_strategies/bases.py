@@ -1,0 +1,73 @@
+"""The bases, methods that have a name of their own, and the check of the names in an expression; nothing heavy is imported for it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from fl_config.errors import ConfigError, nearest
+from fl_config.parts import installed_plugins
+from fl_strategies.parts import parts_on_disk
+
+
+@dataclass(frozen=True)
+class Base:
+    """A method that has a name of its own: the class that it is for app authors, and what makes it the method."""
+
+    class_name: str
+    parts: tuple[str, ...]
+    weighting: str = "size"  # what it weighs by unless a plug-in says otherwise
+    title: str = ""
+
+
+# A part needs a row here only where it is also a base of its own.
+BASES: dict[str, Base] = {
+    "fedavg": Base("FedAvg", (), title="federated averaging"),
+    "local": Base("Local", ("local",), title="every client alone, the lower bar"),
+    "fedper": Base("FedPer", ("per",)),
+    "fedbabu": Base("FedBABU", ("babu",)),
+    "scaffold": Base("Scaffold", ("scaffold",), "uniform"),
+    "feddyn": Base("FedDyn", ("dyn",), "uniform"),
+    "feddc": Base("FedDC", ("dc",), "uniform"),
+    "fedssg": Base("FedSSG", ("ssg",), "uniform"),
+    "fedvra": Base("FedVRA", ("vra",), "uniform"),
+    "fedspeed": Base("FedSpeed", ("speed",), "uniform"),
+    "fedprox": Base("FedProx", ("prox",)),
+    "moon": Base("MOON", ("moon",)),
+    "fedntd": Base("FedNTD", ("ntd",)),
+    "feddecorr": Base("FedDecorr", ("decorr",)),
+    "fedsam": Base("FedSAM", ("sam",)),
+    "fednova": Base("FedNova", ("nova",)),
+    "fedavgm": Base("FedAvgM", ("avgm",)),
+    "fedadam": Base("FedAdam", ("adam",)),
+    "fedyogi": Base("FedYogi", ("yogi",)),
+    "fedadagrad": Base("FedAdagrad", ("adagrad",)),
+    "fedexp": Base("FedExP", ("exp",)),
+    "feddf": Base("FedDF", ("df",)),
+    "asd": Base("ASD", ("asd",), title="FedAvg with adaptive self-distillation"),
+    "feddisco": Base("FedDisco", ("disco",)),
+    "fedssa": Base("FedSSA", ("ssa",)),
+    "afl": Base("AFL", ("afl",)),
+    "fedcuau": Base("FedCUAU", ("cuau",), title="clusters by the skew of their labels"),
+}
+
+
+def check_names(expression: str, plugins: Collection[str]) -> list[str]:
+    """The base and the plug-ins of `feddyn+disco+asd`; a sentence for a name that does not exist."""
+    base, *added = names = [word.strip().lower() for word in expression.split("+")]
+    if base not in BASES:
+        raise ConfigError(f"There is no strategy {base!r}{nearest(base, BASES)} `fedloom strategies` lists them all.")
+    for name in added:
+        if name not in plugins:
+            raise ConfigError(
+                f"There is no plug-in {name!r}{nearest(name, plugins)} Plug-ins are {', '.join(plugins)}."
+            )
+    return names
+
+
+def check_names_early(expression: str, own_plugins: bool = False) -> None:
+    """The same before anything is imported, so that a wrong name is told at once. Where there are plug-ins, only reading them tells."""
+    base, _, added = expression.partition("+")
+    known = [name for name, plugin in parts_on_disk().items() if plugin] if added else []
+    sure = not added or (known and not own_plugins and not installed_plugins())
+    check_names(expression if sure else base, known)
