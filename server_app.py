@@ -15,10 +15,16 @@ from fl_runs.folder import CHECKPOINT, METRICS, RunFolder, default_folder
 from fl_runs.plan import Plan, plan_of_run
 from fl_runs.resume import check_resumed
 from fl_runs.server import Server
+from fl_strategies.population.census import Census
 from fl_strategies.round.records import Observer
 
 
-def open_server(plan: Plan, observers: Sequence[Observer] = (), stop: threading.Event | None = None) -> Server:
+def open_server(
+    plan: Plan,
+    observers: Sequence[Observer] = (),
+    stop: threading.Event | None = None,
+    census: Census | None = None,
+) -> Server:
     """The server of a plan, with its folder opened: a new one, or the one to resume."""
     config = plan.config
     if config.resume:
@@ -27,11 +33,11 @@ def open_server(plan: Plan, observers: Sequence[Observer] = (), stop: threading.
         state = open_checkpoint(path / CHECKPOINT, path / METRICS)
         done = state.round if state else -1
         folder = RunFolder(path, plan.complete(), resume_after=done, save_every=config.save_every)
-        return Server.of(plan, folder, observers, state, stop)
+        return Server.of(plan, folder, observers, state, stop, census)
     path = Path(config.out) if config.out else default_folder(config.strategy)
     folder = RunFolder(path, plan.complete(), save_every=config.save_every)
     try:
-        return Server.of(plan, folder, observers, None, stop)
+        return Server.of(plan, folder, observers, None, stop, census)
     except (ConfigError, OSError):
         folder.discard()  # the corrected command may use the same folder
         raise

@@ -22,9 +22,10 @@ from fl_data.partitions.column import client_column
 from fl_data.partitions.drawn import Drawn
 from fl_data.samples import Samples, kept_bytes, residence
 from fl_data.store import load
-from fl_data.target import held_out_split
+from fl_data.target import held_out_count, held_out_split
 
 KEPT_BYTES = 2**28  # of samples that stay in memory; as many clients as would fit if all were like the last one
+MOST_SHOWN, SHOWN = 10_000, 200  # up to so many clients are all shown in pictures and tables; of more, so many
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,22 @@ def sizes_of(division: Division) -> NDArray[np.int64]:
     return parts.sizes() if isinstance(parts, Drawn) else np.array([len(part) for part in parts], dtype=np.int64)
 
 
+def training_sizes(division: Division, held_out: float) -> NDArray[np.int64]:
+    """The number of samples that every client trains on, without those that it keeps back."""
+    kinds, which = np.unique(sizes_of(division), return_inverse=True)
+    left = np.array([size - held_out_count(size, held_out) for size in kinds.tolist()], dtype=np.int64)
+    return left[which]
+
+
+def training_counts(division: Division, client: int, held_out: float) -> NDArray[np.int64]:
+    """The samples of each class that one client trains on."""
+    parts, dataset = parts_of(division), division.load()
+    if isinstance(parts, Drawn) and not held_out:
+        return parts.counts(client)
+    train, _ = held_out_split(parts[client], dataset.y_train, held_out, division.seed, client)
+    return np.bincount(np.asarray(dataset.y_train)[train], minlength=dataset.num_classes)
+
+
 class ClientCounts(Sequence[NDArray[np.int64]]):
     """The label counts of each client, computed when they are asked for; for populations that nobody wants to count."""
 
@@ -124,6 +141,21 @@ class ClientCounts(Sequence[NDArray[np.int64]]):
             0
         ]
         return one
+
+
+def shown_clients(count: int) -> list[int]:
+    """The numbers of the clients that pictures and tables show: all, or of very many some that are spread evenly."""
+    if count <= MOST_SHOWN:
+        return list(range(count))
+    return [round(place) for place in np.linspace(0, count - 1, SHOWN).tolist()]
+
+
+def shown_counts(config: Options, dataset: Dataset) -> NDArray[np.int64]:
+    """Label counts of the clients that are shown."""
+    counts = ClientCounts(config, dataset)
+    if len(counts) <= MOST_SHOWN:
+        return counts_of(config, dataset)
+    return np.stack([counts[client] for client in shown_clients(len(counts))])
 
 
 def counts_of(config: Options, dataset: Dataset) -> NDArray[np.int64]:

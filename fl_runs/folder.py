@@ -108,9 +108,12 @@ class RunFolder(Observer):
         client_ids: list[Any],
         counts: np.ndarray[Any, Any],
         target_counts: list[int] | None,
+        clients: int,
     ) -> None:
+        """How the labels lie: of all clients, or of some where there are very many."""
         content = {
             "class_names": class_names,
+            "clients": clients,
             "client_ids": client_ids,
             "counts": counts.tolist(),
             "target_counts": target_counts,

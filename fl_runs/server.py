@@ -17,7 +17,7 @@ from safetensors.numpy import load_file
 from fl_config.device import server_device
 from fl_config.errors import ConfigError
 from fl_data import Augment, Dataset, Samples, load, target_set
-from fl_data.division import ClientCounts, clients_of, counts_of, dataset_of
+from fl_data.division import ClientCounts, clients_of, dataset_of, shown_clients, shown_counts
 from fl_data.formats.data_card import DataCard
 from fl_models import describe
 from fl_models.spec import build_model, model_spec, outputs_of
@@ -31,6 +31,7 @@ from fl_runs.plan import Plan
 from fl_runs.scoring import Evaluation
 from fl_runs.tracking.tracking import Tracking, chosen
 from fl_strategies.meaning import check_needs
+from fl_strategies.population.census import Census
 from fl_strategies.round.options import Hooks, Participation, Schedule
 from fl_strategies.round.records import Observer
 from fl_strategies.round.resources import ServerResources
@@ -39,7 +40,6 @@ from fl_strategies.strategy import ComposedStrategy
 from fl_tasks import LABELS
 
 log = logging.getLogger("fedloom")
-MOST_SHOWN = 100_000  # clients whose label counts are written down
 
 
 @dataclass
@@ -61,6 +61,7 @@ class Server:
         observers: Sequence[Observer] = (),
         state: RunState | None = None,
         stop: threading.Event | None = None,
+        census: Census | None = None,
     ) -> Server:
         config = plan.config
         dataset = server_data(plan)
@@ -71,19 +72,18 @@ class Server:
         if not model.has_head:
             check_needs(config.strategy, plan.recipe.declared(), "head", f"the model {spec.name}")
         check_last_batches(plan, dataset, model, spec.name)
-        counts = client_counts(plan, dataset)
-        names = None if counts is None else clients_of(config, dataset)[1]
+        counts, names = client_counts(plan, dataset)
         x, y = target_set(config.target, dataset, counts, config.seed, names)
         folder.write_model({"name": spec.name, **describe(model, spec.source)})
         folder.write_sources(plan.code)
         DataCard.of(dataset).write(folder.path)
         if dataset.encoding is not None:
             folder.write_encoding(dataset.encoding)
-        if counts is not None and len(counts) <= MOST_SHOWN:
+        if counts is not None:
+            shown = [names[client] if names else client for client in shown_clients(len(counts))]
             of_target = None if y is None else np.bincount(y, minlength=dataset.num_classes).tolist()
-            folder.write_partition(
-                list(dataset.class_names), list(names or range(len(counts))), np.asarray(counts), of_target
-            )
+            of_clients = shown_counts(config, dataset)
+            folder.write_partition(list(dataset.class_names), shown, of_clients, of_target, len(counts))
         device = server_device(config.device)
         resources = ServerResources(
             build=lambda: build_model(spec),
@@ -98,7 +98,7 @@ class Server:
             parts=config.parts,
             local=local_settings(config),
             resources=resources,
-            participation=participation(plan, dataset),
+            participation=participation(plan, dataset, census),
             schedule=schedule(plan),
             hooks=Hooks(
                 observers=[
@@ -151,7 +151,14 @@ class Server:
         self.strategy.journal.tell("ended", summary)
 
 
-def participation(plan: Plan, dataset: Dataset) -> Participation:
+def client_counts(plan: Plan, dataset: Dataset) -> tuple[ClientCounts | None, Sequence[str] | None]:
+    """The classes of the clients as a simulation knows them, and the clients' names where they have some."""
+    if plan.private or dataset.labels != "classes":
+        return None, None
+    return ClientCounts(plan.config, dataset), clients_of(plan.config, dataset)[1]
+
+
+def participation(plan: Plan, dataset: Dataset, census: Census | None = None) -> Participation:
     config = plan.config
     return Participation(
         fraction_train=config.fraction,
@@ -167,6 +174,7 @@ def participation(plan: Plan, dataset: Dataset) -> Participation:
             "sample_shape": list(dataset.shape),
             "class_names": told_names(dataset.class_names),
         },
+        census=census,
     )
 
 
@@ -197,13 +205,6 @@ def server_data(plan: Plan) -> Dataset:
         plan.task.check_dataset(dataset.y_train)
         log.info("%s: %s", dataset.name, plan.task.found(dataset.y_train))
     return dataset
-
-
-def client_counts(plan: Plan, dataset: Dataset) -> Any:
-    """Label counts by client, where there are classes to count; how private data is spread is nobody's to know."""
-    if plan.private or dataset.labels != "classes":
-        return None
-    return counts_of(plan.config, dataset) if plan.config.clients <= MOST_SHOWN else ClientCounts(plan.config, dataset)
 
 
 def initial_arrays(model: Any, init: str) -> ArrayRecord:

@@ -13,9 +13,11 @@ from safetensors.numpy import save
 
 from fl_config.errors import ConfigError
 from fl_config.files import write_atomically
+from fl_protocol.types import ClientId
+from fl_strategies.population.tally import Tally
 from fl_strategies.round.state import RunState
 
-FORMAT = "2"
+FORMAT = "3"
 FILE = "state.safetensors"
 
 
@@ -25,12 +27,12 @@ def save_checkpoint(folder: Path, state: RunState) -> None:
     arrays |= {f"part/{part}/{name}": value for part, own in state.parts.items() for name, value in own.items()}
     if state.customised is not None:
         arrays["customised"] = state.customised
+    arrays |= state.acked.write("acked")
     arrays |= {f"client/{json.dumps(client)}": vector for client, vector in state.client_models.items()}
     header = {
         "format": FORMAT,
         "round": str(state.round),
         "key": state.key,
-        "acked": json.dumps(list(state.acked.items())),
         "parts": json.dumps(list(state.parts)),
     }
     content = save({name: np.asarray(value, order="C") for name, value in arrays.items()}, metadata=header)
@@ -51,6 +53,8 @@ def load_checkpoint(folder: Path) -> RunState:
         raise ConfigError(f"The checkpoint {path} cannot be read ({error}).") from None
     if header.get("format") == "1":
         header, arrays = _from_version_0_1(header, arrays)
+    if header.get("format") == "2":
+        header, arrays = _from_version_0_2(header, arrays)
     if header.get("format") != FORMAT:
         raise ConfigError(
             f"The checkpoint {path} has the format {header.get('format')!r}, this version reads {FORMAT!r}: resume the run with "
@@ -71,7 +75,7 @@ def load_checkpoint(folder: Path) -> RunState:
         omega=arrays["omega"],
         buffers=under("buffer/"),
         parts=parts,
-        acked={client: round for client, round in json.loads(header["acked"])},
+        acked=Tally.read(arrays, "acked"),
         customised=arrays.get("customised"),
         client_models={json.loads(name): vector for name, vector in under("client/").items()},
     )
@@ -90,4 +94,18 @@ def _from_version_0_1(
             renamed["part/disco/sum:class_counts" if rest == "class-totals" else f"part/{rest}"] = value
         else:
             renamed[name] = value
-    return {**header, "format": FORMAT, "parts": header["steps"]}, renamed
+    return {**header, "format": "2", "parts": header["steps"]}, renamed
+
+
+def _from_version_0_2(
+    header: dict[str, str], arrays: dict[str, NDArray[Any]]
+) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
+    """Format 2 kept the acknowledged rounds in its header, and the clients that a part counted as JSON beside their counts."""
+    acked: dict[ClientId, int] = {client: round for client, round in json.loads(header["acked"])}
+    renamed = {**arrays, **Tally(acked).write("acked")}
+    for name in arrays:
+        part, _, key = name.rpartition("/")
+        if key == "counted":
+            clients, counts = json.loads(renamed.pop(name).tobytes()), renamed.pop(f"{part}/counts").tolist()
+            renamed |= Tally(dict(zip(clients, counts, strict=True))).write(f"{part}/counts")
+    return {**header, "format": FORMAT}, renamed

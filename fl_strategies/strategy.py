@@ -24,6 +24,7 @@ from fl_protocol.messages import Setup
 from fl_protocol.replies import BadReply, Probed, Scored
 from fl_protocol.settings import LocalSettings
 from fl_protocol.types import Arrays, ClientId, client_order
+from fl_strategies.population.tally import Tally
 from fl_strategies.recipes import Recipe, flat_parameters, parameters, parse
 from fl_strategies.round.exchange import exchange
 from fl_strategies.round.global_model import GlobalModel
@@ -74,8 +75,9 @@ class ComposedStrategy(Strategy):
         self.weave = Weave(self.recipe, self.parameters, resources)
         self.model = GlobalModel(self.weave, self.topology, state)
         setup = Setup(state.key if state else new_key(), self.recipe.projection, when.held_out)
+        patience = who.wait, who.round_timeout
         self.members = Membership(
-            self.weave.questions(), setup, who.min_clients, who.wait, who.round_timeout, self.hooks.stop, who.expects
+            self.weave.questions(), setup, who.min_clients, *patience, self.hooks.stop, who.expects, who.census
         )
         self.members.totals = self.model.kept_sums()
         self.local = local or LocalSettings(seed=when.seed)
@@ -83,7 +85,7 @@ class ComposedStrategy(Strategy):
             self.recipe, self.weave, self.topology, self.members, setup, who, when, self.local, when.num_rounds
         )
         self.journal = Journal(self.hooks.observers)
-        self._saved_acked: dict[ClientId, int] = dict(state.acked) if state else {}
+        self._saved_acked = state.acked.copy() if state else Tally()
         self._round = Round(0)
 
     @property
@@ -139,7 +141,7 @@ class ComposedStrategy(Strategy):
             state.round = round
             with self.journal.timed("checkpoint"):
                 if self.hooks.save and self.hooks.save(state, round == num_rounds):
-                    self._saved_acked = dict(state.acked)
+                    self._saved_acked = state.acked.copy()
             if self._finish_record() and round < num_rounds:
                 log.info("the run ends early, after round %d", round)
                 if self.hooks.save:
@@ -258,7 +260,7 @@ class ComposedStrategy(Strategy):
         own, record = self.topology.aggregate(self.model.topology_state, usable, weights)
         self.model.remember(own)
         metrics |= record
-        state.acked |= dict.fromkeys(cohort.ids, round)
+        state.acked.update(dict.fromkeys(cohort.ids, round))
         loss = float(np.dot(cohort.share, cohort.metrics["train-loss"])) if "train-loss" in cohort.metrics else None
         self.journal.note({"weights": weights, "train/loss": loss, **metrics})
         numbers = {key: float(value) for key, value in metrics.items() if isinstance(value, (int, float))}

@@ -27,6 +27,7 @@ from fl_runs.tracking.tracking import chosen
 from fl_strategies.round.exchange import RunStopped
 from fl_strategies.round.records import Observer
 from simulation.engines.gpu.wishes import clients_device, share_of
+from simulation.own_clients import census_of
 
 if TYPE_CHECKING:
     from simulation.engines.ray_grid import RayGrid
@@ -101,7 +102,8 @@ def run(config: Mapping[str, Any], observers: Sequence[Observer] = (), stop: thr
             from simulation.engines.inline import InlineGrid
 
             grid = InlineGrid(client_app.app, plan.config.clients, run_config)
-        server = open_server(plan, observers, stop)
+        census = None if grid is None else census_of(plan)  # Flower's engine has nodes of its own choosing
+        server = open_server(plan, observers, stop, census)
         server.tracking.page = written_page
         try:
             if grid is not None:

@@ -87,7 +87,7 @@ TESTS_OF_MANY = {
     "deploy/test_federation.py": "a server and its clients as processes, from registration to the report",
     "deploy/test_private.py": "clients that have data of their own",
     "deploy/test_security.py": "who is let in, and what an eavesdropper sees",
-    "fl_strategies/test_flower_seam.py": "where Flower's wrappers and subclasses take hold of a strategy",
+    "fl_strategies/round/test_flower_seam.py": "where Flower's wrappers and subclasses take hold of a strategy",
     "simulation/report/test_browser.py": "the page with its script and its style, in a browser",
 }
 

@@ -7,5 +7,5 @@ from simulation.bench import comparison
 
 
 def register(command: AddCommand) -> None:
-    help = "measure speed against the bare loop and Flower's own engine, as ratios in one run"
+    help = "measure speed against bare loops, Flower's own engine and pfl-research, as ratios in one run"
     comparison.add_arguments(command("bench", comparison.main, help))

@@ -34,16 +34,19 @@ def command_partition(args: argparse.Namespace) -> int:
     if picture.suffix not in (".html", ".png"):
         raise ConfigError(f"--out is the picture's file and ends in .html or .png, but {picture} was given.")
     from fl_data import skew
-    from fl_data.division import clients_of, counts_of, dataset_of
+    from fl_data.division import clients_of, dataset_of, shown_clients, shown_counts
     from fl_runs.plan import make_plan
 
     config = make_plan(given_options(args)).config
     dataset = dataset_of(config)
     count, names = clients_of(config, dataset)
     config = config.model_copy(update={"clients": count})
-    counts = counts_of(config, dataset)
+    counts = shown_counts(config, dataset)
     figures = skew(counts)
-    clients = list(names or range(count))
+    shown = shown_clients(count)
+    clients = [names[client] if names else client for client in shown]
+    if len(shown) < count:
+        print(f"{len(shown)} of {count:,} clients are shown, spread evenly over all; the figures are theirs.")
     print_table(counts, dataset.class_names, figures, clients)
     print(
         f"Distance of a client's labels to the global ones, on average: KL {figures['mean_kl']:.4f}, "

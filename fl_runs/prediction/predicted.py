@@ -15,7 +15,6 @@ from torch import Tensor
 
 from fl_config.device import choose_device
 from fl_data import Augment, Samples, target_set
-from fl_data.division import clients_of
 from fl_data.formats.data_card import DataCard
 from fl_data.formats.new_samples import NewSamples, of_array, read_samples
 from fl_models import Model
@@ -124,9 +123,8 @@ def predict(run: KeptRun, data: Any = None, client: Any = None) -> Predicted:
 def tested(run: KeptRun) -> NewSamples:
     """The server's test set."""
     dataset = run.data()
-    counts = client_counts(run.plan, dataset)
     config = run.plan.config
-    names = None if counts is None else clients_of(config, dataset)[1]
+    counts, names = client_counts(run.plan, dataset)
     return NewSamples(*target_set(config.target, dataset, counts, config.seed, names))
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,21 +12,37 @@ from numpy.typing import NDArray
 
 from fl_protocol.types import ClientId, Matrix, Vector
 from fl_strategies.round.rows import Rows
+from fl_strategies.sampling import ordered
 
 
 @dataclass(frozen=True)
 class Population:
     """Every registered client and its number of training examples."""
 
-    sizes: dict[ClientId, int]
+    sizes: Mapping[ClientId, int]
 
     @property
     def count(self) -> int:
         return len(self.sizes)
 
-    @property
+    # What goes over all clients is computed once: a round must not cost more because there are many of them.
+
+    @functools.cached_property
     def mean_size(self) -> float:
         return sum(self.sizes.values()) / max(1, len(self.sizes))
+
+    @functools.cached_property
+    def ids(self) -> Sequence[ClientId]:
+        """All clients in the order of `client_order`."""
+        return ordered(self.sizes)
+
+    @functools.cached_property
+    def _rows(self) -> dict[ClientId, int]:
+        return {client: row for row, client in enumerate(self.ids)}
+
+    def rows(self, clients: Sequence[ClientId]) -> NDArray[np.int64]:
+        """Where clients stand in an array over all of them, whose order is that of `ids`."""
+        return np.array([self._rows[client] for client in clients], dtype=np.int64)
 
     def relative_size(self, client: ClientId) -> float:
         """q_i = N n_i / n, mean 1 over the population."""
@@ -49,7 +67,7 @@ class Cohort:
     metrics: dict[str, NDArray[np.float64]] = field(
         default_factory=dict
     )  # method numbers sent up, [m] each ("steps", ...)
-    answers: dict[ClientId, dict[str, float]] = field(default_factory=dict)  # everyone's answers to the query
+    answers: Mapping[ClientId, Mapping[str, float]] = field(default_factory=dict)  # everyone's answers to the query
 
     @property
     def share(self) -> NDArray[np.float64]:

@@ -1,11 +1,15 @@
-"""Who is in the federation: clients by their own id, learned from one query each, whatever node ids Flower gave them."""
+"""Who is in the federation: clients by their own id, whatever node ids Flower gave them.
+
+Every client is asked once who it is. A simulation knows that of its own clients (`Census`) and asks one of them only.
+Nothing here goes over all clients again while nobody comes or goes.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,9 +23,11 @@ from fl_protocol.codec import pack
 from fl_protocol.messages import Introduce, Setup
 from fl_protocol.replies import BadReply, Introduction
 from fl_protocol.types import ClientId
+from fl_strategies.population.census import Census, Foretold, OnlyTheClientKnows
 from fl_strategies.round.cohort import Population
 from fl_strategies.round.exchange import RunStopped, exchange
 from fl_strategies.round.secure_sum import secure_sum
+from fl_strategies.sampling import ordered
 
 log = logging.getLogger("fedloom")
 PAUSE = 0.05
@@ -49,17 +55,19 @@ class Membership:
         timeout: float,
         stop: threading.Event,
         expects: Mapping[str, Any] | None = None,
+        census: Census | None = None,
     ) -> None:
-        self.questions, self.setup, self.expects = questions, setup, expects or {}
+        self.questions, self.setup, self.expects, self.census = questions, setup, expects or {}, census
         self.min_clients, self.wait, self.timeout, self.stop = min_clients, wait, timeout, stop
         self.nodes: dict[ClientId, int] = {}  # where each client is now
         self.clients: dict[int, ClientId] = {}
-        self.answers: dict[ClientId, dict[str, float]] = {}
+        self.answers: Mapping[ClientId, Mapping[str, float]] = {}
         self.sizes: dict[ClientId, int] = {}
         self.population = Population({})
-        self.online: list[ClientId] = []
+        self.online: Sequence[ClientId] = ()  # in the order of `client_order`
         self.refused: dict[int, str] = {}
         self.totals: Totals = {}  # sums over all clients, by name
+        self._settled: range | frozenset[int] | None = None  # the nodes that were there when all were last known
         # What the clients say of their model, which is the same for all of them.
         self.parameters: list[str] = []
         self.head_names: list[str] = []
@@ -68,7 +76,7 @@ class Membership:
     def register(self, grid: Grid) -> None:
         """Wait for the clients and query them all; too few is an error that says how many came."""
         deadline = time.monotonic() + self.wait
-        while len(nodes := set(grid.get_node_ids())) < self.min_clients:
+        while len(nodes := nodes_of(grid)) < self.min_clients:
             if self.stop.is_set():
                 raise RunStopped
             if time.monotonic() > deadline:
@@ -79,7 +87,7 @@ class Membership:
             self.stop.wait(PAUSE)
         self.refresh(grid)
         if len(self.online) < self.min_clients:
-            reasons = "; ".join(sorted(set(self.refused.values()))[:3])
+            reasons = "; ".join(sorted(set(self.refused.values()))[:3]) or "the others did not answer"
             raise ConfigError(
                 f"{self.min_clients} clients are needed, but only {len(self.online)} can take part: {reasons}."
             )
@@ -95,13 +103,20 @@ class Membership:
             self._look(grid)
 
     def _look(self, grid: Grid) -> None:
-        present = set(grid.get_node_ids())
+        present = nodes_of(grid)
+        if present == self._settled:
+            return
         # A node that was refused and went away may come back better.
         self.refused = {node: reason for node, reason in self.refused.items() if node in present}
-        fresh = sorted(present - self.clients.keys() - self.refused.keys())
-        if fresh:
+        if self.census and not self.clients and self.census.nodes == present:
+            self._take_from(self.census, grid)
+        elif fresh := self._unknown(present):
             self._query(grid, fresh)
-        self.online = [client for client, node in self.nodes.items() if node in present]
+        self.online = ordered(client for client, node in self.nodes.items() if node in present)
+        self._settled = None if self._unknown(present) else present
+
+    def _unknown(self, nodes: Iterable[int]) -> list[int]:
+        return sorted(node for node in nodes if node not in self.clients and node not in self.refused)
 
     def node(self, client: ClientId) -> int:
         return self.nodes[client]
@@ -118,22 +133,54 @@ class Membership:
             )
         return [name for name in known if name in trained]
 
+    def _missing_sums(self) -> list[str]:
+        """They are summed once per run."""
+        return [name for name in self.questions.sums if name not in self.totals]
+
+    def _take_from(self, census: Census, grid: Grid) -> None:
+        """Ask one client by message, for what the census does not have; everybody, where the census does not have enough."""
+        everybody = list(census.nodes)
+        if self._missing_sums():
+            self._query(grid, everybody)
+            return
+        asks = dict(self.questions.asks(self.totals))
+        try:
+            foretold = census.numbers(0, asks)
+        except OnlyTheClientKnows:
+            self._query(grid, everybody)
+            return
+        self._query(grid, everybody[:1])
+        first = census.ids[0]
+        if first not in self.nodes:
+            return  # what keeps this one away keeps the others away
+        if (self.sizes[first], self.answers[first]) != (int(census.sizes[0]), foretold):
+            log.warning("client %s describes its data otherwise than the partition does; every client is asked", first)
+            self._query(grid, everybody[1:])
+            return
+        self.nodes = dict(zip(census.ids, everybody, strict=True))
+        self.clients = dict(zip(everybody, census.ids, strict=True))
+        self.sizes = dict(zip(census.ids, census.sizes.tolist(), strict=True))
+        self.answers = Foretold(census, asks, self.nodes)
+        self.population = Population(self.sizes)
+
     def _query(self, grid: Grid, nodes: list[int]) -> None:
         # The first message may find a host that has yet to import everything, however short the rounds are.
         patience = max(self.timeout, self.wait)
-        for name in self.questions.sums:
-            if name not in self.totals:  # summed once per run
-                self.totals[name] = secure_sum(grid, nodes, name, self.questions.part, self.setup, patience, self.stop)
+        for name in self._missing_sums():
+            self.totals[name] = secure_sum(grid, nodes, name, self.questions.part, self.setup, patience, self.stop)
         content = pack(Introduce(self.setup, dict(self.questions.asks(self.totals))))
         messages = [Message(content, node, MessageType.QUERY) for node in nodes]
+        answers = dict(self.answers)
         for reply in exchange(grid, messages, patience, self.stop):
             node = reply.metadata.src_node_id
             try:
-                self._admit(node, Introduction.read(reply))
+                who = Introduction.read(reply)
+                self._admit(node, who)
+                answers[who.client_id] = who.numbers
             except BadReply as problem:
                 self.refused[node] = str(problem)
                 log.warning("a client cannot take part: %s", problem)
-        self.population = Population(dict(self.sizes))
+        self.answers, self.population = answers, Population(dict(self.sizes))
 
     def _admit(self, node: int, who: Introduction) -> None:
         client = who.client_id
@@ -148,4 +195,10 @@ class Membership:
             self.clients.pop(self.nodes[client], None)
         self.nodes[client], self.clients[node] = node, client
         self.parameters, self.head_names, self.trunk_end = who.parameters, who.head, who.trunk_end
-        self.sizes[client], self.answers[client] = who.num_examples, who.numbers
+        self.sizes[client] = who.num_examples
+
+
+def nodes_of(grid: Grid) -> range | frozenset[int]:
+    """The nodes that are there; a range where the grid gives one, which costs nothing to compare."""
+    nodes = grid.get_node_ids()
+    return nodes if isinstance(nodes, range) else frozenset(nodes)

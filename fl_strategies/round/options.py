@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from fl_config.errors import ConfigError, nearest
+from fl_strategies.population.census import Census
 from fl_strategies.round.records import Observer
 from fl_strategies.round.state import RunState
 
@@ -27,6 +28,7 @@ class Participation:
     round_timeout: float = 3600.0
     wait: float = 60.0
     expects: Mapping[str, Any] = field(default_factory=dict)  # what clients must say of themselves, such as num_classes
+    census: Census | None = None  # what a simulation knows of its clients; without it each is asked
 
     def __post_init__(self) -> None:
         if not 0 < self.fraction_train <= 1:

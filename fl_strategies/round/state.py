@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from fl_protocol.types import ClientId, State, Vector
+from fl_strategies.population.tally import Tally
 
 
 def new_key() -> str:
@@ -23,7 +24,7 @@ class RunState:
     buffers: dict[str, NDArray[Any]]
     parts: dict[str, State] = field(default_factory=dict)  # what each part remembers, by its name
     key: str = field(default_factory=new_key)
-    acked: dict[ClientId, int] = field(default_factory=dict)  # the last round of each client that was used
+    acked: Tally = field(default_factory=Tally)  # the last round of each client that was used
     customised: Vector | None = None  # the server's own model, where the method makes one
     client_models: dict[ClientId, Vector] = field(
         default_factory=dict

@@ -14,8 +14,6 @@ checkpoint. Weights touch the average of theta only. H has no decay: watch `ssg/
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,10 +21,13 @@ from clients.objectives.ssg import SsgParams
 from fl_config.errors import ConfigError
 from fl_config.parts import half
 from fl_protocol.types import ClientId, Matrix, State, Vector
+from fl_strategies.population.tally import Tally
 from fl_strategies.round.cohort import Cohort, Population, norm, weighted_sum
 from fl_strategies.server_update.average import average
 from fl_strategies.server_update.base import RoundSettings, ServerStep
 from fl_strategies.server_update.scaffold import relative_sizes_of
+
+COUNTS = "counts"
 
 
 class DivergedError(ConfigError):
@@ -73,18 +74,6 @@ def ssg(
     return (averaged + aligned).astype(np.float32), new
 
 
-def read_counts(state: State) -> dict[ClientId, int]:
-    """Participations by client; ids are kept too (JSON bytes), so that a new client shifts nobody's count."""
-    return dict(zip(json.loads(state["counted"].tobytes()), state["counts"].tolist(), strict=True))
-
-
-def write_counts(counts: dict[ClientId, int]) -> State:
-    return {
-        "counted": np.frombuffer(json.dumps(list(counts)).encode(), dtype=np.uint8),
-        "counts": np.array(list(counts.values()), dtype=np.int64),
-    }
-
-
 @half("ssg")
 class Ssg(ServerStep):
     Params = SsgParams
@@ -92,9 +81,10 @@ class Ssg(ServerStep):
 
     def __init__(self, params: SsgParams) -> None:
         super().__init__(params.resolved())
+        self._read: tuple[object, Tally] = (None, Tally())  # the counts, and the array that they were read from
 
     def init(self, dim: int) -> State:
-        state: State = {"H": np.zeros(dim), "population": np.zeros(1, dtype=np.int64), **write_counts({})}
+        state: State = {"H": np.zeros(dim), "population": np.zeros(1, dtype=np.int64), **Tally().write(COUNTS)}
         if self.params.correction == "feddc_state":
             state["s"] = np.zeros(dim)
         if self.params.correction == "previous_moves":
@@ -110,7 +100,7 @@ class Ssg(ServerStep):
     ) -> dict[str, float]:
         numbers = {
             "q": population.relative_size(client),
-            "gate": gate(self.params, read_counts(state).get(client, 0) + 1, settings),
+            "gate": gate(self.params, self.counts(state).get(client, 0) + 1, settings),
             "steps": float(population.steps(settings.epochs, settings.batch_size)),
         }
         if "move_lr" in state:
@@ -124,9 +114,8 @@ class Ssg(ServerStep):
     def drift(
         self, omega: Vector, averaged: Vector, cohort: Cohort, state: State, settings: RoundSettings
     ) -> tuple[Vector, State]:
-        counts = read_counts(state)
-        for client in cohort.ids:
-            counts[client] = counts.get(client, 0) + 1
+        counts = self.counts(state).copy()
+        counts.update({client: counts.get(client, 0) + 1 for client in cohort.ids})
         new_omega, new = ssg(
             omega,
             cohort.updates,
@@ -139,7 +128,7 @@ class Ssg(ServerStep):
             memories=cohort.extras["h"] if self.params.server == "cohort" else None,
             averaged=averaged,
         )
-        new |= {"population": np.array([cohort.population.count]), **write_counts(counts)}
+        new |= {"population": np.array([cohort.population.count]), **counts.write(COUNTS)}
         if "move" in state:
             new |= {"move": new_omega - omega, "move_lr": np.array([settings.lr])}
         if not np.isfinite(new_omega).all():
@@ -148,6 +137,13 @@ class Ssg(ServerStep):
                 "lower --lr, set --clip, or try ssg.gate=one."
             )
         return new_omega, new
+
+    def counts(self, state: State) -> Tally:
+        """c_i of everyone who ever took part; read once per change."""
+        array = state[f"{COUNTS}/others"]
+        if self._read[0] is not array:
+            self._read = array, Tally.read(state, COUNTS)
+        return self._read[1]
 
     def memory_norm(self, state: State) -> float:
         return norm(state["H"]) / max(1, int(state["population"][0]))

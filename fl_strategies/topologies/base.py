@@ -33,7 +33,7 @@ Ask = Callable[[Sequence[ClientId], Layout], Iterable[tuple[ClientId, Probed | B
 class Members(Protocol):
     """What a topology may know of the federation."""
 
-    online: list[ClientId]
+    online: Sequence[ClientId]
     population: Population
     head_names: list[str]
     trunk_end: list[str]

@@ -24,7 +24,7 @@ from fl_protocol.types import State
 from fl_strategies.round.cohort import Cohort
 from fl_strategies.round.resources import ServerResources
 from fl_strategies.weighting.base import Weighed, Weighting, Weights
-from fl_strategies.weighting.remembered import population_rows, recall
+from fl_strategies.weighting.remembered import recall
 
 LAMBDA = "lambda"
 
@@ -65,7 +65,7 @@ class Afl(Weighting):
     reports: ClassVar[tuple[str, ...]] = ("initial_loss",)
 
     def weights(self, cohort: Cohort, state: State, server: ServerResources) -> Weighed:
-        rows = population_rows(cohort)
+        rows = cohort.population.rows(cohort.ids)
         everyone = cohort.population.count
         lam = recall(state, LAMBDA, cohort, 1.0 / everyone)
         weights = _on_cohort(lam[rows])

@@ -22,7 +22,7 @@ from fl_config.errors import ConfigError
 from fl_config.params import Params
 from fl_config.parts import part
 from fl_data.discrepancy import GLOBAL, Metric, discrepancy, target_distribution
-from fl_protocol.types import ClientId, State, client_order
+from fl_protocol.types import ClientId, State
 from fl_strategies.round.cohort import Cohort
 from fl_strategies.round.resources import ServerResources
 from fl_strategies.weighting.base import Sums, Weighed, Weighting, Weights
@@ -120,6 +120,10 @@ class Disco(Weighting):
         super().__init__(params)
         # The clients' joint class distribution is known only from a secure sum over all of them.
         vars(self)["sums"] = ("class_counts",) if params.target == GLOBAL else ()
+        self._overall: tuple[object, dict[ClientId, float]] = (
+            None,
+            {},
+        )  # everyone's weight, and the population it is of
 
     def ask_arguments(self, name: str, sums: Sums) -> dict[str, Any]:
         if self.params.target == GLOBAL:
@@ -139,10 +143,12 @@ class Disco(Weighting):
         return disco_weights(sizes, gaps, options.a, options.b, options.metric, normalise=options.normalise)
 
     def _share_of_all(self, cohort: Cohort) -> Weights:
-        everyone = sorted((i for i in cohort.population.sizes if i in cohort.answers), key=client_order)
-        overall = self._weigh([cohort.population.sizes[i] for i in everyone], answered_discrepancies(cohort, everyone))
-        place = {client: row for row, client in enumerate(everyone)}
-        kept: Weights = overall[[place[client] for client in cohort.ids]]
+        population = cohort.population
+        if self._overall[0] is not population:  # weighed once: with a million clients it takes longer than a round
+            everyone = [client for client in population.ids if client in cohort.answers]
+            weights = self._weigh([population.sizes[i] for i in everyone], answered_discrepancies(cohort, everyone))
+            self._overall = population, dict(zip(everyone, weights.tolist(), strict=True))
+        kept = np.array([self._overall[1][client] for client in cohort.ids])
         if kept.sum() <= 0:
             log.warning("Disco gives every client of round %d the weight 0: weighting them by size.", cohort.round)
             return cohort.share

@@ -7,16 +7,10 @@ import logging
 import numpy as np
 from numpy.typing import NDArray
 
-from fl_protocol.types import State, client_order
+from fl_protocol.types import State
 from fl_strategies.round.cohort import Cohort
 
 log = logging.getLogger("fedloom")
-
-
-def population_rows(cohort: Cohort) -> NDArray[np.int64]:
-    """Where each client of the cohort stands in an array over the whole population."""
-    row = {client: place for place, client in enumerate(sorted(cohort.population.sizes, key=client_order))}
-    return np.array([row[client] for client in cohort.ids], dtype=np.int64)
 
 
 def recall(state: State, key: str, cohort: Cohort, default: float) -> NDArray[np.float64]:

@@ -33,8 +33,8 @@ def announcer() -> Any:
     return Announcer()
 
 
-def run_case(how: str, options: dict[str, Any], rounds: int, workers: int) -> None:
-    """`how` is ideal, ray or flower; without options it is the apps that have no work to do."""
+def run_case(how: str, options: dict[str, Any], rounds: int, workers: int, share: int = 0, shares: int = 1) -> None:
+    """`how` is ideal, ray, flower or pfl; without options it is the apps that have no work to do. The ideal does one of its shares."""
     with tempfile.TemporaryDirectory(prefix="fedloom-bench-") as folder:
         never = {"eval-every": rounds + 1, "save-every": rounds + 1}
         given = {**options, **never, "rounds": rounds, "workers": workers, "out": str(Path(folder) / "run")}
@@ -42,8 +42,13 @@ def run_case(how: str, options: dict[str, Any], rounds: int, workers: int) -> No
             from fl_runs.plan import make_plan
             from simulation.bench.loop import plain_rounds
 
-            for round, _ in enumerate(plain_rounds(make_plan(given).config), start=1):
+            for round, _ in enumerate(plain_rounds(make_plan(given).config, share, shares), start=1):
                 announce(round)
+        elif how == "pfl":
+            from fl_runs.plan import make_plan
+            from simulation.bench.peer import peer_rounds
+
+            peer_rounds(make_plan(given).config, workers, announce)
         elif options:
             begin_early({**given, "engine": how})  # as the command does
             from simulation.runner import run

@@ -26,10 +26,17 @@ OURS = str(Path(__file__).resolve().parents[2])
 
 
 class Case:
-    """A run in a process of its own; `how` is ideal, ray or flower. Starting it includes its first round."""
+    """A run in a process of its own; `how` is ideal, ray, flower or pfl. Starting it includes its first round.
 
-    def __init__(self, how: str, options: Mapping[str, Any], rounds: int, workers: int) -> None:
-        case = {"how": how, "options": dict(options), "rounds": rounds + WARM_UP + LOOKS + LAST, "workers": workers}
+    Of the ideal there may be several, each with its own of so many shares of every cohort.
+    """
+
+    def __init__(
+        self, how: str, options: Mapping[str, Any], rounds: int, workers: int, share: int = 0, shares: int = 1
+    ) -> None:
+        total = rounds + WARM_UP + LOOKS + LAST
+        case = {"how": how, "options": dict(options), "rounds": total, "workers": workers}
+        case |= {"share": share, "shares": shares}
         self.description = f"{how} {dict(options)}"
         self.seconds: list[float] = []
         self.peak_mb = 0.0
@@ -47,7 +54,8 @@ class Case:
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
         try:
-            self._go()
+            self.go()
+            self.done()
         except BaseException:
             self.close()
             raise
@@ -57,13 +65,16 @@ class Case:
         assert self.process.stderr is not None
         self._complaints.extend(self.process.stderr)
 
-    def _go(self) -> None:
+    def go(self) -> None:
         """Let the case do its next round."""
         assert self.process.stdin is not None
-        assert self.process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.write("go\n")
             self.process.stdin.flush()
+
+    def done(self) -> None:
+        """Wait until the round has ended."""
+        assert self.process.stdout is not None
         if not any(line.startswith('{"round"') for line in self.process.stdout):
             self.process.wait()
             self._listener.join()
@@ -74,13 +85,15 @@ class Case:
     def round(self) -> None:
         """A round that counts."""
         began = time.perf_counter()
-        self._go()
+        self.go()
+        self.done()
         self.seconds.append(time.perf_counter() - began)
 
     def look(self) -> None:
         """A round in which memory is looked at, which takes the processes' time."""
         with peak_memory(self.process.pid) as peak:
-            self._go()
+            self.go()
+            self.done()
         self.peak_mb = max(self.peak_mb, peak.mb)
 
     def close(self) -> None:
@@ -102,6 +115,41 @@ class Case:
         return statistics.median(self.seconds)
 
 
-def ratio(of: Case, to: Case) -> float:
+class SideBySide:
+    """As many bare loops as there are workers, each with its share of every cohort: a round is over when the last has done its own."""
+
+    def __init__(self, options: Mapping[str, Any], rounds: int, workers: int) -> None:
+        self.seconds: list[float] = []
+        self.loops: list[Case] = []
+        try:
+            for share in range(workers):
+                self.loops.append(Case("ideal", options, rounds, workers, share, workers))
+        except BaseException:
+            self.close()
+            raise
+
+    def round(self) -> None:
+        """A round that counts."""
+        began = time.perf_counter()
+        self.look()
+        self.seconds.append(time.perf_counter() - began)
+
+    def look(self) -> None:
+        """A round that does not; nobody asks for the memory of bare loops."""
+        for loop in self.loops:
+            loop.go()
+        for loop in self.loops:
+            loop.done()
+
+    def close(self) -> None:
+        for loop in self.loops:
+            loop.close()
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+
+def ratio(of: Case | SideBySide, to: Case | SideBySide) -> float:
     """The median over the turns of one case's seconds divided by another's."""
     return statistics.median(a / b for a, b in zip(of.seconds, to.seconds, strict=True))

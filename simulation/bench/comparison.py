@@ -1,13 +1,15 @@
-"""The bench: the same work through a bare PyTorch loop, our engine and Flower's, each in a process of its own.
+"""The bench: the same work through bare PyTorch loops, our engine, Flower's and pfl-research, each in a process of its own.
 
-    ideal   the bare loop's seconds per round, divided by the number of workers
-    ours    `fedloom run` on the ray engine
-    flower  the same run on Flower's simulation engine, with our client
+    ideal     the bare loop's seconds per round, divided by the number of workers
+    parallel  as many bare loops side by side as there are workers, each with its share of the cohort, without any exchange
+    ours      `fedloom run` on the ray engine
+    flower    the same run on Flower's simulation engine, with our client
+    pfl       the same work in pfl-research, if it is installed
 
-The three are started one after the other, which gives the time to the first round, and then take turns round by round, each waiting
+All are started one after the other, which gives the time to the first round, and then take turns round by round, each waiting
 while another works: a slow minute of the machine slows all of them. Seconds are medians of whole rounds after two to warm up,
 ratios are medians of the ratios of each turn. Evaluation and checkpoints are off. Memory is the largest sum of PSS over the
-processes of a case, looked at while nothing is timed and in two more rounds at the end.
+processes of a case, looked at while nothing is timed and in two more rounds at the end. What a case cannot do is null.
 """
 
 from __future__ import annotations
@@ -18,20 +20,24 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from simulation.bench.case_process import LOOKS, WARM_UP, Case, ratio
-from simulation.bench.workloads import WORKLOADS, check_request
+from fl_config.errors import ConfigError
+from simulation.bench.case_process import LOOKS, WARM_UP, Case, SideBySide, ratio
+from simulation.bench.peer import peer_is_there
+from simulation.bench.workloads import WORKLOADS, check_request, kinds_of
 
 Figures = dict[str, float | int | None]
+WIDTH = 120  # columns of text, in which no figure is cut
 
 
 def run_workload(name: str, rounds: int, workers: int) -> Figures:
     options = WORKLOADS[name]
-    kinds = ["ideal", "ray", "flower"] if options else ["ray", "flower"]
     with contextlib.ExitStack() as stack:
-        cases: dict[str, Case] = {}
-        for how in kinds:
-            cases[how] = Case(how, options, rounds, workers)
+        cases: dict[str, Case | SideBySide] = {}
+        for how in kinds_of(options, peer_is_there()):
+            parallel = how == "parallel"
+            cases[how] = SideBySide(options, rounds, workers) if parallel else Case(how, options, rounds, workers)
             stack.callback(cases[how].close)
         for _ in range(WARM_UP - 1):
             for case in cases.values():
@@ -42,18 +48,30 @@ def run_workload(name: str, rounds: int, workers: int) -> Figures:
         for _ in range(LOOKS):
             for case in cases.values():
                 case.look()
-    ideal, ours, flower = cases.get("ideal"), cases["ray"], cases["flower"]
+    return figures_of(cases, workers)
+
+
+def figures_of(cases: dict[str, Any], workers: int) -> Figures:
+    def median(how: str) -> float | None:
+        return cases[how].median if how in cases else None
+
+    def over(how: str, other: str) -> float | None:
+        return ratio(cases[how], cases[other]) if how in cases and other in cases else None
+
+    ideal, beside = median("ideal"), over("ray", "ideal")
     return {
-        "ideal_s": ideal.median / workers if ideal else None,
-        "ours_s": ours.median,
-        "flower_s": flower.median,
-        "ours_over_ideal": ratio(ours, ideal) * workers if ideal else None,
-        "flower_over_ours": ratio(flower, ours),
-        "first_round_s": ours.first_round,
-        "flower_first_round_s": flower.first_round,
-        "peak_mb": ours.peak_mb,
-        "flower_peak_mb": flower.peak_mb,
-        "rounds": rounds,
+        "ideal_s": None if ideal is None else ideal / workers,
+        "parallel_s": median("parallel"),
+        "ours_s": median("ray"),
+        "flower_s": median("flower"),
+        "pfl_s": median("pfl"),
+        "ours_over_ideal": None if beside is None else beside * workers,
+        "ours_over_parallel": over("ray", "parallel"),
+        "flower_over_ours": over("flower", "ray"),
+        "pfl_over_ours": over("pfl", "ray"),
+        "first_round_s": cases["ray"].first_round,
+        "flower_first_round_s": cases["flower"].first_round if "flower" in cases else None,
+        "peak_mb": cases["ray"].peak_mb,
         "workers": workers,
     }
 
@@ -64,6 +82,19 @@ def run_bench(workloads: Sequence[str], rounds: int = 10, workers: int = 0) -> d
     return {name: run_workload(name, rounds, workers or os.cpu_count() or 1) for name in workloads}
 
 
+def read_earlier(path: Path) -> dict[str, Figures]:
+    """What an earlier bench wrote with --json."""
+    try:
+        earlier = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"--compare {path} cannot be read ({error.strerror}).") from None
+    except ValueError:
+        earlier = None
+    if not isinstance(earlier, dict) or not all(isinstance(values, dict) for values in earlier.values()):
+        raise ConfigError(f"--compare {path} is no result of `fedloom bench --json`.")
+    return earlier
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     names = ",".join(WORKLOADS)
     parser.add_argument("--workloads", metavar="A,B,...", default=names, help=f"what to measure (default: {names})")
@@ -72,21 +103,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--workers", metavar="N", type=int, default=0, help="client processes; 0 is one per core")
     parser.add_argument("--json", metavar="FILE", default=None, help="write the figures as JSON")
+    parser.add_argument(
+        "--compare", metavar="FILE", default=None, help="show what changed against an earlier result (of --json)"
+    )
 
 
 def main(args: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from simulation.bench.figures import table
+    from simulation.bench.figures import changes, line, table
 
     console = Console()
     names = [name.strip() for name in args.workloads.split(",") if name.strip()]
     figures: dict[str, Figures] = {}
     check_request(names, args.rounds)
-    for name in names:
-        with console.status(f"measuring {name}"):
+    earlier = read_earlier(Path(args.compare)) if args.compare else None  # may be the file that is written below
+    for number, name in enumerate(names, start=1):
+        with console.status(f"measuring {name} ({number} of {len(names)})"):
             figures |= run_bench([name], args.rounds, args.workers)
+        print(f"{name}: {line(figures[name])} ({number} of {len(names)})", flush=True)
         if args.json:
             Path(args.json).write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
-    console.print(table(figures))
+    wide = Console(width=max(console.width, WIDTH))
+    wide.print(table(figures))
+    if earlier is not None:
+        wide.print(changes(figures, earlier))
     return 0

@@ -24,16 +24,8 @@ class InlineGrid(Grid):
     def __init__(self, client_app: ClientApp, clients: int, run_config: dict[str, Scalar]) -> None:
         self.client_app = client_app
         self._run = begin_run(RUN_ID)
-        self.contexts = {
-            number + FIRST_NODE: Context(
-                self._run.run_id,
-                number + FIRST_NODE,
-                {"partition-id": number, "num-partitions": clients},
-                RecordDict(),
-                dict(run_config),
-            )
-            for number in range(clients)
-        }
+        self.clients, self.run_config = clients, dict(run_config)
+        self.contexts: dict[int, Context] = {}  # of those that were ever sent a message
         self.waiting: dict[str, Message] = {}
 
     def set_run(self, run: Run) -> None:
@@ -49,7 +41,7 @@ class InlineGrid(Grid):
         return Message(content, dst_node_id, message_type, ttl=ttl, group_id=group_id)
 
     def get_node_ids(self) -> Iterable[int]:
-        return list(self.contexts)
+        return range(FIRST_NODE, FIRST_NODE + self.clients)
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
         pushed = []
@@ -67,9 +59,16 @@ class InlineGrid(Grid):
     def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
         return [self._answer(self.waiting.pop(known)) for known in self.push_messages(messages)]
 
+    def context(self, node: int) -> Context:
+        """What the client at a node has; made when it is first needed, so that a million clients cost no more than those that train."""
+        if node not in self.contexts:
+            given: dict[str, Scalar] = {"partition-id": node - FIRST_NODE, "num-partitions": self.clients}
+            self.contexts[node] = Context(self._run.run_id, node, given, RecordDict(), self.run_config)
+        return self.contexts[node]
+
     def _answer(self, message: Message) -> Message:
         try:
-            return self.client_app(message, self.contexts[message.metadata.dst_node_id])
+            return self.client_app(message, self.context(message.metadata.dst_node_id))
         except Exception as error:
             log.debug("%s", traceback.format_exc())
             reason = f"{type(error).__name__}: {error}"

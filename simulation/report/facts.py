@@ -143,7 +143,7 @@ def _unfinished(runs: Sequence[RunRecord]) -> str:
 
 def _clients(run: RunRecord) -> int | None:
     if run.partition:
-        return len(run.partition["client_ids"])
+        return int(run.partition.get("clients", len(run.partition["client_ids"])))
     clients = run.config.get("clients")
     return clients if isinstance(clients, int) else None
 

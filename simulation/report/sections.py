@@ -153,14 +153,14 @@ def partition_panel(runs: Sequence[RunRecord]) -> Panel | None:
     for label, split in _partitions(runs).items():
         figures[label] = partition.partition_figure(split["counts"], split["class_names"], split["client_ids"])
     caption = "Examples of each class that each client holds, and above them the client's total."
-    return Panel(caption, figures) if figures else None
+    return Panel(caption + partition.some_of_many(_partitions(runs)), figures) if figures else None
 
 
 def balance_panel(runs: Sequence[RunRecord]) -> Panel | None:
     splits = _partitions(runs)
     figures = {label: figure for label, split in splits.items() if (figure := classes.class_balance_figure(split))}
     caption = "Share of each class in all clients' data together, beside its share in the server's evaluation data."
-    return Panel(caption, figures) if figures else None
+    return Panel(caption + partition.some_of_many(_partitions(runs)), figures) if figures else None
 
 
 def weights_panel(runs: Sequence[RunRecord]) -> Panel | None:

@@ -51,13 +51,13 @@ def twin(federation: Federation, out: Path, config: dict[str, Any], lines: list[
     """The model of the inline engine for the run that left these records."""
     plan = make_plan({**config, "dataset": f"npz:{federation.folder / 'server.npz'}", "out": str(out)})
     grid = Twin(client_app.app, len(SITES), as_flat(plan.config))
-    for context, site in zip(grid.contexts.values(), SITES, strict=True):
+    for context, site in zip(map(grid.context, grid.get_node_ids()), SITES, strict=True):
         context.node_config = {
             "name": site,
             "data": f"npz:{federation.folder / site}.npz",
             "state": str(out / "state" / site),
         }
-    grid.names = dict(zip(grid.contexts, SITES, strict=True))
+    grid.names = dict(zip(grid.get_node_ids(), SITES, strict=True))
     grid.used = {line["round"]: line["cohort"] for line in lines if line["round"]}
     open_server(plan).run(grid)
     return dict(load_file(out / "model.safetensors"))

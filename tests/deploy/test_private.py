@@ -30,7 +30,7 @@ def federated(folder: Path, name: str, *, nodes: dict[str, dict[str, Any]] | Non
     """A run on private data on the inline engine; returns its folder."""
     plan = make_plan({**RUN, "dataset": f"npz:{folder / 'server.npz'}", "out": str(folder / name), **more})
     grid = InlineGrid(client_app.app, len(SITES), as_flat(plan.config))
-    for context, site in zip(grid.contexts.values(), SITES, strict=True):
+    for context, site in zip(map(grid.context, grid.get_node_ids()), SITES, strict=True):
         own = {"name": site, "data": f"npz:{folder / site}.npz", "state": str(folder / "state")}
         context.node_config = (nodes or {}).get(site, own)
     open_server(plan).run(grid)

@@ -12,7 +12,21 @@ import torch
 from fl_config.errors import ConfigError
 from fl_config.options import Options, options
 from fl_data import load
-from fl_data.division import ClientCounts, Division, clients_of, counts_of, dataset_of, parts_of, samples_of, sizes_of
+from fl_data.division import (
+    SHOWN,
+    ClientCounts,
+    Division,
+    clients_of,
+    counts_of,
+    dataset_of,
+    parts_of,
+    samples_of,
+    shown_clients,
+    shown_counts,
+    sizes_of,
+    training_counts,
+    training_sizes,
+)
 
 CONFIG = options({"dataset": "digits", "partition": "dirichlet:0.3", "clients": 6, "seed": 2})
 
@@ -93,3 +107,27 @@ def test_counts_one_by_one_are_the_counts_of_all() -> None:
     assert np.array_equal(ClientCounts(million, dataset)[11], whole[11])
     assert sizes_of(Division.of(million)).sum() == 20_000_000
     assert parts_of(Division.of(million)) is parts_of(dataclasses.replace(Division.of(million)))
+
+
+@pytest.mark.parametrize("partition", ["dirichlet:0.3", "drawn:20:0.3"])
+@pytest.mark.parametrize("held_out", [0.0, 0.3])
+def test_what_a_client_trains_on_is_known_without_its_samples(partition: str, held_out: float) -> None:
+    division = Division.of(Options(dataset="digits", partition=partition, clients=7))
+    labels = [samples_of(division, client, held_out, "cpu")[0].y for client in range(7)]
+    assert training_sizes(division, held_out).tolist() == [len(y) for y in labels if y is not None]
+    for client, y in enumerate(labels):
+        assert y is not None
+        counts = training_counts(division, client, held_out)
+        assert counts.dtype == np.int64 and counts.tolist() == torch.bincount(y, minlength=10).tolist()
+
+
+def test_of_very_many_clients_some_are_shown() -> None:
+    config = Options(dataset="digits", partition="drawn:20:0.3", clients=1_000_000)
+    dataset = dataset_of(config)
+    shown = shown_clients(config.clients)
+    assert len(set(shown)) == SHOWN and (shown[0], shown[-1]) == (0, 999_999)
+    counts = shown_counts(config, dataset)
+    assert counts.shape == (SHOWN, 10) and np.array_equal(counts[7], ClientCounts(config, dataset)[shown[7]])
+    few = config.model_copy(update={"clients": 30})
+    assert shown_clients(30) == list(range(30))
+    assert np.array_equal(shown_counts(few, dataset), counts_of(few, dataset))

@@ -31,7 +31,7 @@ def test_a_finished_run_has_its_lines_model_and_summary(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run", CONFIG)
     for record in (line(0, 0.1), line(1, 0.7), line(2, 0.6), line(3)):
         folder.recorded(record)
-    folder.write_partition(["a", "b"], [0, "x"], np.array([[1, 2], [3, 4]]), None)
+    folder.write_partition(["a", "b"], [0, "x"], np.array([[1, 2], [3, 4]]), None, 2)
     folder.write_client_models({3: np.ones(2, dtype=np.float32)})
     logging.getLogger("fedloom").warning("something was odd")
     folder.finish("fedavg+size", "fedavg", 4, {"w": np.arange(4, dtype=np.float32)[::2]}, True, METRICS)

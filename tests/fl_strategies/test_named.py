@@ -71,7 +71,7 @@ def run_in_their_app(strategy: Strategy, rounds: int = 12) -> ArrayRecord:
         results.append(strategy.start(grid, initial, num_rounds=rounds))
 
     grid = InlineGrid(their_client_app(), 3, {})
-    app(grid, next(iter(grid.contexts.values())))
+    app(grid, grid.context(next(iter(grid.get_node_ids()))))
     return results[0].arrays
 
 

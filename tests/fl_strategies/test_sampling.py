@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import pytest
 
-from fl_strategies.sampling import sample_cohort, spare_clients
+from fl_config.seeds import rng
+from fl_strategies.sampling import ordered, sample_cohort, spare_clients
 
 
 def test_order_of_connection_does_not_matter() -> None:
@@ -43,3 +45,31 @@ def test_spare_clients_are_others_and_a_function_of_seed_and_round() -> None:
     assert spare == spare_clients(reversed(range(20)), cohort, 0.3, 3, 1)
     assert spare_clients(range(20), cohort, 0.0, 3, 1) == []
     assert len(spare_clients(range(20), cohort, 5.0, 3, 1)) == 10
+
+
+@pytest.mark.parametrize("sampler", ["fixed", "bernoulli"])
+def test_cohorts_and_spares_are_those_of_the_plain_definition(sampler: str) -> None:
+    """Sorted ids, indices drawn among them; spares drawn among the sorted rest."""
+    for count, fraction, share in [(40, 0.2, 0.5), (23, 0.9, 1.0), (12_000, 0.004, 0.3), (12_000, 0.05, 0.02)]:
+        ids: list[int | str] = [*range(count - 3), "a", "b", "c"]
+        generator = rng(5, "cohort", 2)
+        if sampler == "bernoulli":
+            expected = [client for client, draw in zip(ids, generator.random(count), strict=True) if draw <= fraction]
+        else:
+            expected = [
+                ids[i] for i in sorted(generator.choice(count, size=int(fraction * count + 1e-9), replace=False))
+            ]
+        cohort = sample_cohort(reversed(ids), fraction, 5, 2, sampler)
+        assert cohort == expected
+        rest = [client for client in ids if client not in set(cohort)]
+        wanted = min(len(rest), math.ceil(share * len(cohort) - 1e-9))
+        drawn = rng(5, "spare clients", 2).choice(len(rest), size=wanted, replace=False)
+        assert spare_clients(ids, cohort, share, 5, 2) == [rest[i] for i in sorted(drawn)]
+
+
+def test_ids_that_are_in_order_are_not_sorted_again() -> None:
+    known = ordered(["b", 3, "a", 1])
+    assert list(known) == [1, 3, "a", "b"] and ordered(known) is known
+    assert ordered(numbers := range(10**12)) is numbers
+    assert list(ordered(range(3, 0, -1))) == [1, 2, 3]
+    assert all(type(client) is int for client in sample_cohort(range(10**12), 1e-11, 0, 1))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from fl_strategies.server_update import ssg
+from fl_strategies.population.tally import Tally
 from tests.methods.drift_equations import Oracle
 from tests.methods.quadratic_clients import EQUAL, FULL, PARTIAL, START, TARGETS, UNEQUAL, Federation
 
@@ -61,7 +61,7 @@ def test_non_participants_keep_their_memory() -> None:
     assert set(first) == {"h", "s"} and first["h"].abs().sum() > 0
     assert all(torch.equal(federation.memory[0][name], first[name]) for name in first)
     assert federation.memory[3] == {}
-    assert ssg.read_counts(federation.state) == {0: 1, 2: 2, 1: 1}
+    assert Tally.read(federation.state, "counts") == {0: 1, 2: 2, 1: 1}
 
 
 def test_running_sum_on_the_server_is_the_sum_of_client_memories() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from fl_strategies.checkpoint import load_checkpoint, save_checkpoint
+from fl_strategies.population.tally import Tally
 from fl_strategies.round.state import RunState
 
 
@@ -19,7 +20,7 @@ def test_slashes_and_quotes_in_names_survive(tmp_path: Path) -> None:
         omega=np.zeros(4, dtype=np.float32),
         buffers={"step/odd": np.ones(1, dtype=np.float32)},
         parts={"cuau": dict(arrays), "disco": {"sum:class/counts": np.arange(3)}},
-        acked={name: round for round, name in enumerate(names)},
+        acked=Tally({name: round for round, name in enumerate(names)}),
         client_models={name: np.full(4, place, dtype=np.float32) for place, name in enumerate(names)},
     )
     save_checkpoint(tmp_path, state)

@@ -50,5 +50,5 @@ def test_a_run_of_version_0_1_has_a_report(tmp_path: Path) -> None:
 
 def test_a_checkpoint_of_an_unknown_format_is_a_sentence(tmp_path: Path) -> None:
     save_file({"omega": np.zeros(2, dtype=np.float32)}, tmp_path / FILE, metadata={"format": "9"})
-    with pytest.raises(ConfigError, match="has the format '9', this version reads '2'"):
+    with pytest.raises(ConfigError, match="has the format '9', this version reads '3'"):
         load_checkpoint(tmp_path)

@@ -34,7 +34,7 @@ from fl_strategies.round.cohort import Cohort
 from fl_strategies.round.resources import ServerResources
 from fl_strategies.weighting.base import Sums, Weighed, Weighting, Weights
 from fl_strategies.weighting.disco import answered_discrepancies, disco_weights
-from fl_strategies.weighting.remembered import population_rows, recall
+from fl_strategies.weighting.remembered import recall
 from fl_strategies.weighting.ssa.evidence import Evidence, gather
 from fl_strategies.weighting.ssa.learning import (
     Descent,
@@ -181,7 +181,7 @@ class Ssa(Weighting):
         weights = evidence.over_cohort(learner.weights)
         if options.warm_start:
             last = recall(state, LAST, cohort, 0.0)
-            last[population_rows(cohort)] = weights
+            last[cohort.population.rows(cohort.ids)] = weights
             state = {**state, LAST: last}
         return weights, state, {**{f"ssa/{name}": value for name, value in parts.items()}, "ssa/seconds_learn": seconds}
 
@@ -190,7 +190,7 @@ class Ssa(Weighting):
         clients = int(usable.sum())
         if self.params.warm_start and LAST in state:
             if len(cohort.ids) == cohort.population.count:
-                last = recall(state, LAST, cohort, 0.0)[population_rows(cohort)][usable]
+                last = recall(state, LAST, cohort, 0.0)[cohort.population.rows(cohort.ids)][usable]
                 if last.sum() > 0:
                     return starting_logits(last, clients)
             else:
@@ -215,7 +215,7 @@ class Ssa(Weighting):
         decay = self.params.average
         if decay == 0:
             return weights, state
-        rows = population_rows(cohort)
+        rows = cohort.population.rows(cohort.ids)
         total, mass = recall(state, WEIGHT_SUM, cohort, 0.0), recall(state, EVIDENCE, cohort, 0.0)
         total[rows] = decay * total[rows] + (1 - decay) * weights * len(rows)
         mass[rows] = decay * mass[rows] + (1 - decay)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -62,6 +63,14 @@ def partition_figure(
     figure.update_yaxes(title=axis_title("Examples"), nticks=4, row=1, col=1)
     figure.update_yaxes(type="category", autorange="reversed", showgrid=False, row=2, col=1)
     return figure
+
+
+def some_of_many(splits: Mapping[str, Mapping[str, Any]]) -> str:
+    """The end of a caption where a run has too many clients to show them all."""
+    for split in splits.values():
+        if (shown := len(split["client_ids"])) < (clients := split.get("clients", shown)):
+            return f" Of {clients:,} clients, {shown} that are spread evenly are shown."
+    return ""
 
 
 def partition_png(

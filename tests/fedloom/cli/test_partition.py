@@ -32,3 +32,10 @@ def test_partition_is_drawn_and_tabled(capsys: pytest.CaptureFixture[str], tmp_p
     told = capsys.readouterr().out
     assert "KL 1.6094" in told and "total variation 0.8000" in told
     assert ".html or .png" in fails(capsys, "partition", "--dataset", "digits", "--out", "p.gif")
+
+
+def test_of_a_million_clients_some_are_shown(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    million = ["--clients", "1000000", "--partition", "drawn:20:0.3", "--out", str(tmp_path / "p.html")]
+    assert main(["partition", "--dataset", "digits", *million]) == 0
+    told = capsys.readouterr().out
+    assert "200 of 1,000,000 clients are shown" in told and "\n5025 " in told

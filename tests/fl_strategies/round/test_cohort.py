@@ -35,3 +35,9 @@ def test_sums_and_norms_are_in_double_precision() -> None:
     with pytest.raises(ValueError, match="longer"):
         weighted_sum(np.ones(2), rows)
     assert norm(np.array([3e30, 4e30], dtype=np.float32)) == pytest.approx(5e30, rel=1e-6)
+
+
+def test_rows_follow_the_order_of_clients_and_are_looked_up_once() -> None:
+    population = Population({"b": 1, 10: 1, 2: 1, "a": 1})
+    assert list(population.ids) == [2, 10, "a", "b"] and population.rows([10, "b"]).tolist() == [1, 3]
+    assert population.ids is population.ids

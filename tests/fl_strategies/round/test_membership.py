@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import ClassVar
 
 import pytest
+from flwr.app import Message, MessageType
 
 from fl_config.errors import ConfigError
 from simulation.engines.inline import InlineGrid
@@ -17,7 +19,7 @@ def test_a_round_waits_for_hosts_to_come_back() -> None:
 
         def get_node_ids(self) -> Iterable[int]:
             self.looked += 1
-            return [] if 2 < self.looked < 6 else list(self.contexts)
+            return [] if 2 < self.looked < 6 else super().get_node_ids()
 
     grid = Emptied(app(), CLIENTS, {})
     _, records = run(grid, rounds=2, min_replies=3, round_timeout=30)
@@ -32,3 +34,25 @@ def test_a_client_with_other_classes_or_shapes_is_refused_by_name() -> None:
         run(InlineGrid(app(), CLIENTS, {}), expects={"sample_shape": [9]})
     _, records = run(InlineGrid(app(), CLIENTS, {}), expects={"num_classes": CLASSES, "sample_shape": [4]})
     assert len(records.lines[1]["cohort"]) == CLIENTS
+
+
+def test_who_did_not_answer_is_asked_again_and_nobody_else() -> None:
+    class HardOfHearing(InlineGrid):
+        asked: ClassVar[list[int]] = []
+
+        def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
+            sent = list(messages)
+            pushed = list(super().push_messages(sent))
+            if sent[0].metadata.message_type == MessageType.QUERY:
+                self.asked.append(len(sent))
+                if len(self.asked) == 1:
+                    pushed[-1] = ""  # the message does not go out
+            return pushed
+
+    grid = HardOfHearing(app(), CLIENTS, {})
+    made, records = run(grid, rounds=3, min_clients=4)
+    assert grid.asked == [5, 1]
+    assert [line["cohort"] for line in records.lines[1:]] == [list(range(CLIENTS))] * 3
+    online = made.members.online
+    made.members.refresh(grid)
+    assert made.members.online is online, "nobody came or went, and all clients were looked at again"

@@ -11,6 +11,7 @@ from flwr.app import ArrayRecord, ConfigRecord, Message
 from clients import LocalSettings
 from fl_protocol import codec
 from fl_protocol.messages import read_message
+from fl_strategies.population.tally import Tally
 from fl_strategies.sampling import sample_cohort, spare_clients
 from fl_strategies.strategy import ComposedStrategy
 from simulation.engines.inline import InlineGrid
@@ -55,7 +56,7 @@ def test_every_client_of_the_cohort_gets_one_message_in_order() -> None:
 def test_the_numbers_of_a_client_are_its_own() -> None:
     made, _ = begun("feddyn")
     assert made.state is not None
-    made.state.acked = {1: 6, 4: 5}
+    made.state.acked = Tally({1: 6, 4: 5})
     _, messages = training(made, 7, {1: 4})
     orders = [order_of(message) for message in messages]
     assert [order.acked_round for order in orders] == [0, 6, 0, 0, 5]
@@ -112,7 +113,7 @@ def test_scores_are_asked_of_everybody_with_the_model_that_is_theirs() -> None:
     made, _ = begun("fedper", personal_epochs=2, fraction_train=0.2)
     state = made.state
     assert state is not None
-    state.acked = {2: 1}
+    state.acked = Tally({2: 1})
     messages = made.orders.evaluation(4, made.model.hand_out(), {"lr": 0.3}, state)
     orders = [order_of(message, "evaluate") for message in messages]
     assert [order.acked_round for order in orders] == [0, 0, 1, 0, 0]

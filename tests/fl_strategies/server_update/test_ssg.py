@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from clients.objectives.ssg import SsgParams
-from fl_strategies.server_update.ssg import DivergedError, Ssg, gate, read_counts, write_counts
+from fl_strategies.round.cohort import Population
+from fl_strategies.server_update.ssg import DivergedError, Ssg, gate
 from tests.fl_strategies.server_update.drift_cohort import AVERAGED, OMEGA, UPDATES, cohort, settings
 
 
@@ -46,7 +47,7 @@ def test_ssg_counts_only_aggregated_replies() -> None:
         step.scalars(state, 1, c.population, s)  # sampled, but its reply never comes
         _, state = step.drift(OMEGA, AVERAGED.astype(np.float32), c, state, s)
     np.testing.assert_allclose(gates, [1.2, 1.4, 1.6])
-    assert read_counts(state) == {0: 3, 2: 3}
+    assert step.counts(state) == {0: 3, 2: 3}
     assert step.scalars(state, 1, c.population, s)["gate"] == pytest.approx(1.2)
     np.testing.assert_allclose(state["H"], (1.2 + 1.4 + 1.6) * UPDATES.sum(axis=0), rtol=1e-6)
     np.testing.assert_allclose(
@@ -54,12 +55,15 @@ def test_ssg_counts_only_aggregated_replies() -> None:
     )
 
 
-def test_counts_survive_plain_arrays_and_tell_numbers_from_names() -> None:
-    counts = {3: 2, "3": 7, "Krankenhaus Köln": 1}
-    stored = write_counts(counts)
-    assert all(array.dtype.kind in "iu" and array.dtype != object for array in stored.values())
-    assert read_counts({name: array.copy() for name, array in stored.items()}) == counts
-    assert read_counts(write_counts({})) == {}
+def test_named_clients_are_counted_and_a_state_is_never_written_into() -> None:
+    step, c = Ssg(SsgParams()), cohort()
+    c.ids = ["Krankenhaus Köln", "late"]
+    c.population = Population({0: 10, "Krankenhaus Köln": 30, "late": 20})
+    states = [step.init(2)]
+    for t in (1, 2):
+        states.append(step.drift(OMEGA, AVERAGED.astype(np.float32), c, states[-1], settings(round=t))[1])
+    counts = [{}, {"Krankenhaus Köln": 1, "late": 1}, {"Krankenhaus Köln": 2, "late": 2}]
+    assert [step.counts(state) for state in states] == counts
 
 
 def test_ssg_appendix_sends_the_last_global_move_and_its_rate() -> None:

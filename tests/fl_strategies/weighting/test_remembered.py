@@ -5,14 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fl_strategies.round.cohort import Population
-from fl_strategies.weighting.remembered import population_rows, recall
+from fl_strategies.weighting.remembered import recall
 from tests.fl_strategies.server_update.drift_cohort import cohort
-
-
-def test_rows_follow_the_order_of_clients() -> None:
-    mixed = cohort(ids=[10, "b"], population=Population({"b": 1, 10: 1, 2: 1, "a": 1}))  # in order: 2, 10, a, b
-    assert population_rows(mixed).tolist() == [1, 3]
 
 
 def test_what_was_kept_is_recalled_as_a_copy() -> None:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from fl_config.seeds import rng
-from simulation.bench.case_process import Case
+from simulation.bench.case_process import Case, SideBySide
+from simulation.bench.peer import peer_is_there
 from simulation.bench.process_memory import alive, family
 from simulation.bench.workloads import IMAGES
 
@@ -27,7 +28,7 @@ def tiny(tmp_path: Path) -> dict[str, Any]:
     return {**IMAGES, **own, "batch-size": 5}
 
 
-@pytest.mark.parametrize("how", ["ideal", "ray"])
+@pytest.mark.parametrize("how", ["ideal", "ray", *(["pfl"] if peer_is_there() else [])])
 def test_a_case_runs_round_by_round_in_a_process_of_its_own(how: str, tiny: dict[str, Any]) -> None:
     case = Case(how, tiny, rounds=2, workers=1)
     try:
@@ -42,8 +43,27 @@ def test_a_case_runs_round_by_round_in_a_process_of_its_own(how: str, tiny: dict
     assert all(0 < seconds < case.first_round for seconds in case.seconds)
     assert case.peak_mb > 50
     assert case.process.returncode is not None
-    assert len(started) > 1 or how == "ideal"
+    assert len(started) > 1 or how != "ray"
     assert not [pid for pid in started if alive(pid)]
+
+
+def test_loops_side_by_side_do_their_shares_together(tiny: dict[str, Any]) -> None:
+    together = SideBySide(tiny, rounds=2, workers=2)
+    try:
+        together.look()
+        for _ in range(2):
+            together.round()
+        processes = [loop.process for loop in together.loops]
+        assert len({process.pid for process in processes}) == 2 and all(alive(process.pid) for process in processes)
+    finally:
+        together.close()
+    assert len(together.seconds) == 2 and together.median > 0
+    assert not any(alive(process.pid) for process in processes)
+
+
+def test_one_loop_that_fails_ends_all(tiny: dict[str, Any]) -> None:
+    with pytest.raises(RuntimeError, match="no-such-file"):
+        SideBySide({**tiny, "dataset": "npz:no-such-file.npz"}, rounds=1, workers=2)
 
 
 def test_a_case_that_fails_says_why(tiny: dict[str, Any]) -> None:

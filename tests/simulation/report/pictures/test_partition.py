@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simulation.report.pictures.partition import arrange_partition, partition_figure, partition_png
+from simulation.report.pictures.partition import arrange_partition, partition_figure, partition_png, some_of_many
 
 
 @pytest.mark.parametrize("clients", [3, 60, 61, 500, 1000])
@@ -36,3 +36,9 @@ def test_many_clients_are_ordered_by_main_class() -> None:
 def test_partition_that_does_not_fit_its_clients_is_a_sentence() -> None:
     with pytest.raises(ValueError, match="do not fit 3 clients"):
         partition_figure([[1, 2]], ["a", "b"], [0, 1, 2])
+
+
+def test_a_caption_says_when_only_some_clients_are_shown() -> None:
+    some, everyone = {"client_ids": [0, 5, 9], "clients": 12_345}, {"client_ids": [0, 1]}
+    assert some_of_many({"a": everyone, "b": some}) == " Of 12,345 clients, 3 that are spread evenly are shown."
+    assert some_of_many({"a": everyone}) == some_of_many({}) == ""
