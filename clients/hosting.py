@@ -7,13 +7,12 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import numpy as np
 
 from clients.client import LocalClient
 from clients.masking import host_secret
-from clients.state import FolderMemory, Memory, RecordMemory
+from clients.state import FolderMemory, Memory, RecordMemory, entries_of
 from fl_config.device import choose_device
 from fl_config.errors import ConfigError
 from fl_config.options import PRIVATE, Options, options_of_run
@@ -57,7 +56,7 @@ def simulated_client(config: Options, number: int, setup: Setup, state: Any, cod
     client: ClientId = names[number] if names else number
     folder = Path(config.state_folder) if config.state_folder else None
     memory: Memory = FolderMemory(folder, client) if folder else RecordMemory(state)
-    secret = folder / f"{quote(str(client), safe='')}.secret" if folder else None
+    secret = folder / entries_of(client)[1] if folder else None
     return _client(config, dataset, (train, held), client, memory, secret, setup, code, task)
 
 
@@ -78,7 +77,7 @@ def hosted_client(config: Options, node: Mapping[str, Any], setup: Setup, state:
     samples = [Samples(dataset.x_train, dataset.y_train, dataset, where, indices) for indices in (train, held)]
     folder = Path(str(node["state"])) if "state" in node else None
     memory: Memory = FolderMemory(folder / setup.run, name) if folder else RecordMemory(state)
-    secret = folder / f"{quote(name, safe='')}.secret" if folder else None
+    secret = folder / entries_of(name)[1] if folder else None
     told = dataset.class_names
     return _client(config, dataset, (samples[0], samples[1]), name, memory, secret, setup, code, task, told)
 

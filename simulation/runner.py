@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from flwr.serverapp import Grid
 from safetensors.numpy import load_file
 
+from clients.state import entries_of
 from fl_config.errors import ConfigError
-from fl_config.options import PRIVATE, Options, as_flat
+from fl_config.options import PRIVATE, as_flat
 from fl_config.toml import Scalar
 from fl_data import names_clients
 from fl_data.division import clients_of
@@ -25,6 +27,7 @@ from fl_runs.resume import resumed
 from fl_runs.server import server_data
 from fl_strategies.round.exchange import RunStopped
 from fl_strategies.round.records import Observer, Record
+from simulation.engines.cluster.travelling import CONTEXTS
 
 if TYPE_CHECKING:
     from simulation.engines.ray_grid import RayGrid
@@ -65,9 +68,11 @@ def prepare(values: Mapping[str, Any]) -> Plan:
     return plan.with_options(out=out, state_folder=state, clients=clients)
 
 
-def ray_grid(config: Options, run_config: dict[str, Scalar]) -> RayGrid:
+def ray_grid(plan: Plan, run_config: dict[str, Scalar]) -> RayGrid:
     from simulation.engines.ray_grid import RayGrid
 
+    config = plan.config
+    names = clients_of(config, server_data(plan))[1] if names_clients(config.partition) else None
     return RayGrid(
         "client_app:app",
         config.clients,
@@ -75,7 +80,9 @@ def ray_grid(config: Options, run_config: dict[str, Scalar]) -> RayGrid:
         workers=config.workers,
         gpus_per_client=config.gpus_per_client,
         address=config.ray_address,
-        folder=str(Path(config.state_folder) / "contexts"),
+        folder=str(Path(config.state_folder) / CONTEXTS),
+        entries=lambda client: list(entries_of(names[client] if names else client)),
+        per_round=max(1, math.ceil(config.fraction * config.clients)),
     )
 
 
@@ -90,7 +97,13 @@ def run(config: Mapping[str, Any], observers: Sequence[Observer] = (), stop: thr
     with contextlib.ExitStack() as stack:
         grid: Grid | None = None
         if plan.config.engine == "ray":
-            grid = stack.enter_context(ray_grid(plan.config, run_config))  # first: it starts while the server prepares
+            from simulation.engines.ray_start import found_running
+
+            cluster = found_running()
+            # First: it starts while the server prepares. A cluster may be refused, and then there is no run to be opened.
+            grid = own = stack.enter_context(ray_grid(plan, run_config))
+            if plan.config.ray_address or cluster:
+                own.started()
         elif plan.config.engine == "inline":
             import client_app
             from simulation.engines.inline import InlineGrid

@@ -29,5 +29,6 @@ class Crew:
     actor: Any
     calls: deque[Call] = field(default_factory=deque)
     pid: int = 0  # known once it is ready
+    node: str = ""  # Ray's id of the node that it is on; known once it is ready
     kinds: set[str] = field(default_factory=set)  # of messages that it has answered
     records: set[int] = field(default_factory=set)  # stored array records that its last call leaves it with

@@ -16,6 +16,8 @@ from flwr.app import Error, Message
 
 from fl_config.errors import ConfigError
 from fl_protocol.flower import ErrorCode
+from simulation.engines.cluster.nodes import Nodes
+from simulation.engines.cluster.travelling import HomeFolder
 from simulation.engines.crew import Call, Crew
 from simulation.engines.jobs import Job, JobQueue
 from simulation.engines.wire import Answer, unpack_arrays, unpack_content
@@ -42,8 +44,8 @@ class Pool:
         self._failed_starts = 0
         self._told: set[str] = set()
 
-    def begin(self, ray: Any, new_actor: Callable[[], Any], workers: int) -> None:
-        self.ray, self._new_actor = ray, new_actor
+    def begin(self, ray: Any, new_actor: Callable[[], Any], workers: int, nodes: Nodes, home: HomeFolder) -> None:
+        self.ray, self._new_actor, self.nodes, self.home = ray, new_actor, nodes, home
         for _ in range(workers):
             self._hire()
 
@@ -81,7 +83,7 @@ class Pool:
                     # Every reference in a call costs the object store's time, also for what the worker has had before.
                     fresh = {number: ref for number, ref in refs.items() if number not in crew.records}
                     crew.records = set(refs)
-                    tasks = [job.task() for job in jobs]
+                    tasks = [self.home.pack(job.task(), crew.node) for job in jobs]
                     answers = crew.actor.answer.remote(tasks, list(refs), list(fresh), *fresh.values())
                     self._call(crew, answers, jobs)
 
@@ -116,6 +118,9 @@ class Pool:
             self._bury(crew, error)
             return
         except RayError as error:
+            if call.jobs and self.nodes.has_left(crew.node):
+                self._bury(crew, error)
+                return
             result = [Answer({}, {}, f"the reply was lost ({type(error).__name__})")] * len(call.jobs)
         del self.calls[call.ref]
         crew.calls.remove(call)
@@ -124,7 +129,7 @@ class Pool:
         if call.jobs:
             crew.kinds.add(call.jobs[0].kind)
         else:
-            crew.pid, self._failed_starts = result, 0
+            (crew.pid, crew.node), self._failed_starts = result, 0
         self.deal()  # before unpacking, so that the worker goes on meanwhile
         for job, answer in zip(call.jobs, result if call.jobs else [], strict=True):
             self._reply(job, answer)
@@ -132,6 +137,9 @@ class Pool:
     def _reply(self, job: Job, answer: Answer) -> None:
         if self.jobs.pop(job.id, None) is None:
             return  # given up before
+        if not self.home.unpack(job.client, job.id, answer.souvenirs):
+            self.put(job)  # its node had lost what it should have kept: again, with the driver's files
+            return
         if answer.reason:
             if answer.place and answer.place not in self._told:
                 self._told.add(answer.place)
@@ -169,6 +177,8 @@ class Pool:
     def _check(self) -> None:
         """A pool that cannot start is an error; a worker that hangs is replaced, and what it has to do dealt one by one."""
         now = time.monotonic()
+        if (wanted := self.nodes.staff()) is not None:
+            self._hire_anew(wanted)
         if not any(crew.pid for crew in self.crews) and now - self._hired > START_TIMEOUT:
             free = self.ray.available_resources()
             raise ConfigError(
@@ -181,12 +191,22 @@ class Pool:
                 self._dismiss(crew)
                 self._take_back(crew.calls)
 
-    def _dismiss(self, crew: Crew) -> None:
-        """End a worker, if it has not ended by itself, and hire another."""
+    def _hire_anew(self, wanted: int) -> None:
+        """Nodes have come or gone: those who still wait for a place may have it elsewhere now, and there may be room for more."""
+        for crew in [crew for crew in self.crews if not crew.pid]:
+            self._end(crew)
+        while len(self.crews) < wanted:
+            self._hire()
+
+    def _end(self, crew: Crew) -> None:
         self.ray.kill(crew.actor)
         self.crews.remove(crew)
         for call in crew.calls:
             self.calls.pop(call.ref, None)
+
+    def _dismiss(self, crew: Crew) -> None:
+        """End a worker, if it has not ended by itself, and hire another."""
+        self._end(crew)
         self._hire()
 
     def _bury(self, crew: Crew, error: BaseException) -> None:
@@ -209,12 +229,13 @@ class Pool:
             for job, answer in zip(call.jobs, answers if call.jobs else [], strict=True):
                 self._reply(job, answer)
         if left and len(left[0].jobs) == 1:
-            self._charge(left[0].jobs[0])
+            self._charge(left[0].jobs[0], crew.node)
         self._take_back(left)
 
-    def _charge(self, job: Job) -> None:
-        job.deaths += 1
-        if job.deaths < TRIES:
+    def _charge(self, job: Job, node: str) -> None:
+        """The client may be the reason of the death, unless the whole node is gone."""
+        job.deaths = [*(each for each in job.deaths if not self.nodes.has_left(each)), node]
+        if len(job.deaths) < TRIES:
             log.warning("a worker process died while it ran client %d; it is tried once more on another", job.client)
         elif job.id in self.jobs:
             reason = f"the worker process died {TRIES} times while it ran this client"

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -22,6 +22,8 @@ from flwr.serverapp import Grid
 
 from fl_config.toml import Scalar
 from fl_protocol.flower import Run, begin_run, set_message_id
+from simulation.engines.cluster.nodes import Nodes
+from simulation.engines.cluster.travelling import HomeFolder
 from simulation.engines.interrupts import NoInterruptLost
 from simulation.engines.jobs import Job
 from simulation.engines.pool import Pool
@@ -36,7 +38,9 @@ class RayGrid(Grid):
     """`client_app` is a module and a variable ("client_app:app"); `workers` 0 takes one per core, or what the GPUs allow.
 
     The pool starts in the background, so that the server can prepare itself meanwhile. `address` is that of a running Ray cluster,
-    whose nodes need this project installed, the data sets fetched, and `folder` (and the run's state folder) on a shared disk.
+    whose nodes are compared with this machine first (`cluster/nodes.py`). `folder` is where a foreign app's states lie; beside it is
+    what our own clients remember, and `entries` tells what of that is a client's own. `per_round` clients are asked at a time: more
+    workers than that are not hired on nodes that come later.
     """
 
     waits = True  # a pull waits for replies by itself: `exchange` need not pause
@@ -51,17 +55,21 @@ class RayGrid(Grid):
         gpus_per_client: float = 0.0,
         address: str = "",
         folder: str = "",
+        entries: Callable[[int], list[str]] | None = None,
+        per_round: int = 0,
     ) -> None:
         self._run = begin_run(RUN_ID)
         self.client_app, self.clients, self.run_config = client_app, clients, run_config
         self.workers, self.gpus_per_client, self.address = workers, gpus_per_client, address
         self._own_folder = None if folder else tempfile.TemporaryDirectory(prefix="fedloom-state-")
         self.folder = folder or str(Path(self._own_folder.name if self._own_folder else "") / "contexts")
+        self.entries, self.per_round = entries, per_round or clients
+        self.nodes: Nodes | None = None
         self.pool = Pool(client_app)
         self._numbers = itertools.count()
         self._own_ray: RayStart | None = None
         self._problem: BaseException | None = None
-        self._up = threading.Event()
+        self._up, self._ending = threading.Event(), threading.Event()
         self._starter = threading.Thread(target=self._start, name="fedloom-ray", daemon=True)
         self._starter.start()
 
@@ -72,25 +80,40 @@ class RayGrid(Grid):
             import ray
 
             self._own_ray = RayStart.take(self.address, wanted_cores(self.workers))
+            state = Path(self.folder).parent
+            given_workers, gpus = self.workers, self.gpus_per_client
+            nodes = Nodes(ray, self.run_config, state, self.per_round, given_workers, gpus, ending=self._ending)
+            nodes.survey(joined=bool(self.address))
+            self.nodes = nodes
             self.workers = checked_workers(self.workers, self.gpus_per_client, self.clients)
             options = {"num_cpus": 1, "num_gpus": self.gpus_per_client, "max_restarts": 0, "max_task_retries": 0}
-            actors: Any = ray.remote(actor_class()).options(**options)
-            given = (homes(), self.client_app, self.clients, self.run_config, self.folder, sys.path)
-            self.pool.begin(ray, lambda: actors.remote(*given), self.workers)
+            actors: Any = ray.remote(actor_class())
+            given = (homes(), self.client_app, self.clients, self.run_config, self.folder, sys.path, nodes.run)
+
+            def new_actor() -> Any:
+                return actors.options(**options, **nodes.options()).remote(*given)
+
+            home = HomeFolder(state, self.entries, nodes.is_away)
+            self.pool.begin(ray, new_actor, self.workers, nodes, home)
         except BaseException as problem:
             self._problem = problem
         finally:
             self._up.set()
 
-    def _started(self) -> None:
+    def started(self) -> None:
+        """Wait until there is a pool, whose workers may still be on their way; raises what went wrong."""
         self._up.wait()
         if self._problem is not None:
             raise self._problem
 
     def close(self) -> None:
         """End the workers, and Ray itself if this grid started it."""
+        self._ending.set()
         self._up.wait()
         self.pool.end()
+        if self.nodes:
+            self.nodes.tidy()
+            self.nodes = None
         self._starter.join()
         if self._own_ray:
             self._own_ray.end()
@@ -124,7 +147,7 @@ class RayGrid(Grid):
         return range(FIRST_NODE, FIRST_NODE + self.clients)
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
-        self._started()
+        self.started()
         with NoInterruptLost():
             pushed = self._put(messages)
             self.pool.deal()

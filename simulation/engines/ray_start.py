@@ -98,6 +98,11 @@ def end_unused() -> None:
         RayStart.begun.end()
 
 
+def found_running() -> bool:
+    """Whether this process is in a Ray that others started or joined."""
+    return RayStart.begun is None and "ray" in sys.modules and bool(sys.modules["ray"].is_initialized())
+
+
 def wanted_cores(workers: int) -> int:
     return workers if workers > 0 else os.cpu_count() or 1
 

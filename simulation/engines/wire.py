@@ -10,6 +10,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict
 from numpy.typing import NDArray
 
 from fl_protocol.flower import SUPERLINK_NODE_ID
+from simulation.engines.cluster.travelling import Luggage, Souvenirs
 
 RUN_ID = 1
 FIRST_NODE = SUPERLINK_NODE_ID + 1  # the node of client 0; the others follow
@@ -29,6 +30,7 @@ class Task:
     group: str
     numbers: dict[str, tuple[str, dict[str, Any]]]
     shared: dict[str, int]
+    luggage: Luggage | None = None  # what the client remembers, where its node does not see the driver's folder
 
 
 @dataclass
@@ -41,6 +43,7 @@ class Answer:
     place: str = ""  # the kind of error and the line that raised it: the same for every client that meets it
     traceback: str = ""
     seconds: float = 0.0
+    souvenirs: Souvenirs | None = None  # what became of a task's luggage
 
 
 def pack_arrays(record: ArrayRecord) -> PackedArrays:
