@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from ray._raylet import GcsClient
 
 START = [str(Path(sys.executable).with_name("ray")), "start", "--num-cpus=1", "--disable-usage-stats", "--block"]
 UP_WITHIN = 60.0
@@ -24,9 +27,8 @@ class TwoNodes:
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def head(self) -> None:
-        port = self._free_port()
-        self._start([*START, "--head", f"--port={port}", "--include-dashboard=false"], {})
-        self.address = f"127.0.0.1:{port}"
+        self.address = f"127.0.0.1:{self._free_port()}"
+        self._start([*START, "--head", f"--port={self.address.partition(':')[2]}", "--include-dashboard=false"], {})
         self._wait(1)
 
     def join(
@@ -58,8 +60,6 @@ class TwoNodes:
 
     def alive(self) -> list[str]:
         """The ids of nodes that are alive, as the cluster says."""
-        from ray._raylet import GcsClient
-
         nodes = GcsClient(address=self.address).get_all_node_info().values()
         return [node.node_id.hex() for node in nodes if node.state == 0]
 
@@ -74,20 +74,19 @@ class TwoNodes:
     def _wait(self, nodes: int) -> None:
         deadline = time.monotonic() + UP_WITHIN
         while time.monotonic() < deadline:
-            try:
-                if len(self.alive()) >= nodes:
-                    return
-            except Exception:
-                if time.monotonic() > deadline:
-                    raise
-            time.sleep(0.3)
+            if self._listens() and len(self.alive()) >= nodes:
+                return
+            time.sleep(0.2)
         logs = "\n".join(path.read_text() for path in self.folder.glob("node-*.log"))
         raise TimeoutError(f"the cluster at {self.address} has no {nodes} nodes:\n{logs}")
 
+    def _listens(self) -> bool:
+        host, _, port = self.address.partition(":")
+        with socket.socket() as probe:
+            return probe.connect_ex((host, int(port))) == 0
+
     @staticmethod
     def _free_port() -> int:
-        import socket
-
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             return int(probe.getsockname()[1])
