@@ -76,7 +76,7 @@ def data_checker() -> Callable[..., tuple[str, str]]:
 
         settle(found_in)
         sys.path += [entry for entry in path if entry not in sys.path]
-        from simulation.engines.cluster.data import checksum_or_complaint
+        from simulation.engines.cluster.node_data import checksum_or_complaint
 
         return checksum_or_complaint(run_config)
 

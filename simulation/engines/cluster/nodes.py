@@ -127,7 +127,7 @@ class Nodes:
         for node in alive.values():
             self._begin(node)
         if "dataset" in self.run_config:
-            from simulation.engines.cluster.data import checksum
+            from simulation.engines.cluster.node_data import checksum
 
             self._expected = checksum(self.run_config)
         complaints: list[str] = []

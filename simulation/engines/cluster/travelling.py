@@ -11,17 +11,22 @@ the driver, who deals every task, knows where a client was last.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
+SCRATCH, LOCK = "fedloom-away-", ".lock"
+ABANDONED = 3600.0  # seconds; a folder whose run is just beginning is not locked yet
 CONTEXTS = "contexts"  # the folder beside the clients' own, for what a foreign app keeps in `context.state`
 Files = dict[str, tuple[int, NDArray[np.uint8]]]  # path in the state folder -> permissions and content
 
@@ -55,7 +60,20 @@ def context_file(partition: int) -> str:
 
 def scratch_folder(run: str, node: str) -> Path:
     """Where the workers of a run on a node keep files; they share it, so that a client may change between them."""
-    return Path(tempfile.gettempdir()) / f"fedloom-{run}-{node[:12]}"
+    return Path(tempfile.gettempdir()) / f"{SCRATCH}{run}-{node[:12]}"
+
+
+def sweep_abandoned() -> None:
+    """Remove the folders of runs whose driver was killed. A worker holds a lock in its folder as long as it lives."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*"):
+        with (
+            contextlib.suppress(OSError, Timeout),
+            contextlib.ExitStack() as held,
+        ):  # just gone, another user's, or in use
+            if time.time() - folder.stat().st_mtime > ABANDONED:
+                for lock in folder.glob(f"*{LOCK}"):
+                    held.enter_context(FileLock(lock).acquire(timeout=0))
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def files_in(folder: Path, entry: str = "") -> Iterator[str]:
@@ -128,9 +146,19 @@ class AwayFolder:
         self.node, scratch = node, scratch_folder(run, node)
         self.own, self.kept = scratch / f"worker-{os.getpid()}", scratch / "kept"
         self._brought: set[str] = set()
+        self._lock: FileLock | None = None
+
+    def _settle(self) -> None:
+        """Before the first client: a node that shares the driver's disk never gets here, and has no such folder."""
+        sweep_abandoned()
+        self.own.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = FileLock(self.own.with_name(self.own.name + LOCK))
+        self._lock.acquire()
 
     def arrive(self, partition: int, luggage: Luggage) -> None:
         """Lay out the client's files. Their times are set to the beginning of time, so that every change shows."""
+        if self._lock is None:
+            self._settle()
         shutil.rmtree(self.own, ignore_errors=True)
         self.own.mkdir(parents=True)
         for name, (mode, content) in luggage.files.items():

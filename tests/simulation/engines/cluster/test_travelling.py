@@ -10,7 +10,7 @@ import pytest
 
 from clients.state import FolderMemory, entries_of
 from simulation.engines.cluster import travelling
-from simulation.engines.cluster.travelling import AwayFolder, HomeFolder, LostLuggage, Souvenirs
+from simulation.engines.cluster.travelling import AwayFolder, HomeFolder, LostLuggage, Luggage, Souvenirs
 from simulation.engines.wire import Task
 
 HERE, THERE, ELSEWHERE = "here", "there", "elsewhere"
@@ -91,7 +91,8 @@ def test_a_task_that_never_came_back_begins_again_from_the_drivers_files(home: H
     assert lost.luggage.kept == ["5/1.safetensors"]
     away = AwayFolder("run", THERE)
     away.arrive(5, lost.luggage)
-    FolderMemory(away.own, 5).keep(())  # and then its worker dies
+    FolderMemory(away.own, 5).keep(())
+    del away  # its worker dies
     again = train(home, 5, 2, THERE)
     assert again.luggage is not None and sorted(again.luggage.files) == ["5/1.safetensors"]
     assert FolderMemory(home.folder, 5).load(2)["h"].tolist() == [12.0]
@@ -106,6 +107,16 @@ def test_a_node_that_lost_what_it_kept_says_so_and_is_sent_everything(home: Home
     assert not home.unpack(5, "message-2", Souvenirs(THERE, lost=True))
     train(home, 5, 2, THERE)
     assert FolderMemory(home.folder, 5).load(2)["h"].tolist() == [12.0]
+
+
+def test_what_a_killed_run_left_is_swept_away_by_a_later_one(home: HomeFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(travelling, "ABANDONED", -1.0)
+    train(home, 5, 1, THERE)
+    living = AwayFolder("living", THERE)
+    living.arrive(5, Luggage({}))
+    AwayFolder("later", THERE).arrive(5, Luggage({}))
+    left = sorted(path.name for path in living.own.parents[1].iterdir())
+    assert left == ["fedloom-away-later-there", "fedloom-away-living-there"]  # that of `train` is nobody's any more
 
 
 def test_a_node_keeps_one_state_per_client(home: HomeFolder, tmp_path: Path) -> None:

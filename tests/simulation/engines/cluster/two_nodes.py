@@ -28,7 +28,10 @@ class TwoNodes:
 
     def head(self) -> None:
         self.address = f"127.0.0.1:{self._free_port()}"
-        self._start([*START, "--head", f"--port={self.address.partition(':')[2]}", "--include-dashboard=false"], {})
+        self._start(
+            [*START, "--head", f"--port={self.address.partition(':')[2]}", "--include-dashboard=false", "--no-monitor"],
+            {},
+        )
         self._wait(1)
 
     def join(
