@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -56,10 +55,16 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, hidden: Path) -> Iterator[
 
 @pytest.fixture
 def second(cluster: TwoNodes, hidden: Path) -> subprocess.Popen[bytes]:
-    """The second node, which has no data set either; started again where a test has ended it."""
+    """The second node; started again where a test has ended it."""
     if len(cluster.processes) < 2:
-        cluster.join([hidden], FEDLOOM_DATA=str(hidden / "data"))
+        join(cluster, hidden)
     return cluster.processes[1]
+
+
+def join(cluster: TwoNodes, hidden: Path) -> None:
+    """A node that lacks the driver's folder and the data set, and has temporary files of its own."""
+    (cluster.folder / "temporary").mkdir(exist_ok=True)
+    cluster.join([hidden], FEDLOOM_DATA=str(hidden / "data"), TMPDIR=str(cluster.folder / "temporary"))
 
 
 @pytest.fixture
@@ -115,7 +120,7 @@ def test_nodes_without_a_shared_disk_give_the_bits_of_one_machine_and_the_driver
     assert any(souvenirs.files for souvenirs in travelled), "the second node has trained nobody"
     assert_same_bits(done.model, expected.model)
     assert without_times(done.metrics) == without_times(expected.metrics)
-    assert not list(Path(tempfile.gettempdir()).glob(f"{SCRATCH}*"))
+    assert not list((cluster.folder / "temporary").glob(f"{SCRATCH}*"))
     further = [run({"resume": folder, "rounds": 6, "engine": "inline", "ray_address": ""}) for folder in folders]
     assert_same_bits(further[1].model, further[0].model)
 
@@ -172,9 +177,7 @@ def test_a_node_that_comes_later_gets_a_worker_and_what_a_foreign_app_remembers_
             seen = answered(exchange(grid, orders(6, remember=True, seconds=0.05), 60, threading.Event()))
             assert {number: each["visits"] for number, each in seen.items()} == dict.fromkeys(range(6), visits)
             if visits == 1:
-                joining = threading.Thread(
-                    target=cluster.join, args=([hidden],), kwargs={"FEDLOOM_DATA": str(hidden / "data")}
-                )
+                joining = threading.Thread(target=join, args=(cluster, hidden))
                 joining.start()
         joining.join()
         for _ in range(3):
