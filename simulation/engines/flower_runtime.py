@@ -37,11 +37,11 @@ clientapp = "client_app:app"
 
 def app_for_workers() -> ClientApp:
     """Our client app for Flower's workers, which would import it from their current folder. It travels by value (`worker_start.py`)."""
-    settle, found_in = settler(), homes()
+    settle, found_in, current = settler(), homes(), str(Path.cwd())
 
     class OurApp(ClientApp):
         def __call__(self, message: Message, context: Context) -> Message:
-            settle(found_in)
+            settle(found_in, current)
             from client_app import app
 
             return app(message, context)

@@ -88,7 +88,16 @@ class RayGrid(Grid):
             self.workers = checked_workers(self.workers, self.gpus_per_client, self.clients)
             options = {"num_cpus": 1, "num_gpus": self.gpus_per_client, "max_restarts": 0, "max_task_retries": 0}
             actors: Any = ray.remote(actor_class())
-            given = (homes(), self.client_app, self.clients, self.run_config, self.folder, sys.path, nodes.run)
+            given = (
+                homes(),
+                str(Path.cwd()),
+                self.client_app,
+                self.clients,
+                self.run_config,
+                self.folder,
+                sys.path,
+                nodes.run,
+            )
 
             def new_actor() -> Any:
                 return actors.options(**options, **nodes.options()).remote(*given)

@@ -30,10 +30,12 @@ def homes(names: tuple[str, ...] = OUR_NAMES) -> dict[str, str]:
     return found
 
 
-def settler() -> Callable[[dict[str, str]], None]:
-    """What a process calls, before it imports anything of ours, to have our packages from these folders. It travels by value."""
+def settler() -> Callable[[dict[str, str], str], None]:
+    """What a process calls before it imports anything of ours, to have our packages from these folders, and paths that a user gave from
+    the folder where they were given, if there is such a folder here. It travels by value."""
 
-    def settle(found_in: dict[str, str]) -> None:
+    def settle(found_in: dict[str, str], current: str) -> None:
+        import os
         import sys
         from importlib.machinery import PathFinder
 
@@ -44,6 +46,8 @@ def settler() -> Callable[[dict[str, str]], None]:
 
         if all(getattr(finder, "__name__", "") != WhereTheDriverHasThem.__name__ for finder in sys.meta_path):
             sys.meta_path.insert(0, WhereTheDriverHasThem)
+        if os.path.isdir(current):  # a cluster's processes are where `ray start` was called
+            os.chdir(current)
 
     return settle
 
@@ -53,8 +57,8 @@ def actor_class() -> type[Any]:
     settle = settler()
 
     class Worker:
-        def __init__(self, found_in: dict[str, str], *given: Any) -> None:
-            settle(found_in)
+        def __init__(self, found_in: dict[str, str], current: str, *given: Any) -> None:
+            settle(found_in, current)
             from simulation.engines.worker import Worker as RealWorker
 
             self.worker = RealWorker(*given)

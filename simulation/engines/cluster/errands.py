@@ -70,11 +70,13 @@ def token_reader() -> Callable[[str], str]:
 def data_checker() -> Callable[..., tuple[str, str]]:
     settle = settler()
 
-    def check_data(found_in: dict[str, str], path: list[str], run_config: dict[str, Any]) -> tuple[str, str]:
+    def check_data(
+        found_in: dict[str, str], current: str, path: list[str], run_config: dict[str, Any]
+    ) -> tuple[str, str]:
         """The checksum of the run's data on this node, which are fetched if they are missing, or what is wrong with them."""
         import sys
 
-        settle(found_in)
+        settle(found_in, current)
         sys.path += [entry for entry in path if entry not in sys.path]
         from simulation.engines.cluster.node_data import checksum_or_complaint
 

@@ -175,7 +175,8 @@ class Nodes:
         with self._token() as (place, token):
             shared = (yield self._errand(node, token_reader(), str(place))) == token
         if self._expected or "dataset" in self.run_config:
-            theirs, complaint = yield self._errand(node, data_checker(), found, sys.path, self.run_config)
+            current = str(Path.cwd())
+            theirs, complaint = yield self._errand(node, data_checker(), found, current, sys.path, self.run_config)
             if complaint:
                 raise ConfigError(f"cannot use the data of this run: {complaint.rstrip('.')}")
             if theirs != self._expected:

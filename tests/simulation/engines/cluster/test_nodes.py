@@ -126,17 +126,16 @@ def test_nodes_without_a_shared_disk_give_the_bits_of_one_machine_and_the_driver
 
 
 @pytest.mark.usefixtures("second")
-def test_data_that_a_node_lacks_are_named_with_the_node_and_no_run_begins(cluster: TwoNodes, hidden: Path) -> None:
+def test_data_that_a_node_lacks_are_named_with_the_node_and_no_run_begins(
+    cluster: TwoNodes, hidden: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The path is relative: the first node finds it from where the driver is."""
     draw = np.random.default_rng(0)
     arrays = {"x_train": draw.normal(size=(40, 4)), "y_train": np.arange(40) % 2}
-    file = hidden / "own.npz"
-    np.savez(file, **arrays, x_test=arrays["x_train"], y_test=arrays["y_train"])
-    options = on_cluster(
-        cluster, strategy="fedavg", rounds=1, out=str(hidden / "never"), dataset=f"npz:{file}", model="mlp:4"
-    )
-    with pytest.raises(
-        ConfigError, match=r"1 node that this run cannot use: \d+[\d.]+ \(.+\) cannot use the data .*own.npz"
-    ):
+    np.savez(hidden / "own.npz", **arrays, x_test=arrays["x_train"], y_test=arrays["y_train"])
+    monkeypatch.chdir(hidden)
+    options = on_cluster(cluster, strategy="fedavg", rounds=1, out="never", dataset="npz:own.npz", model="mlp:4")
+    with pytest.raises(ConfigError, match=r"has 1 node that .*: \d+[\d.]+ \(.+\) cannot use the data .*own.npz"):
         run(options)
     assert not (hidden / "never").exists()
 
