@@ -118,7 +118,7 @@ class Pool:
             self._bury(crew, error)
             return
         except RayError as error:
-            if call.jobs and self.nodes.has_left(crew.node):
+            if not call.jobs or self.nodes.has_left(crew.node):
                 self._bury(crew, error)
                 return
             result = [Answer({}, {}, f"the reply was lost ({type(error).__name__})")] * len(call.jobs)

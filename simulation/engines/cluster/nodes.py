@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from fl_config.errors import ConfigError
+from fl_config.options import FLAGS
 from simulation.engines.cluster.errands import Facts, data_checker, fact_finder, sweeper, token_reader
 from simulation.engines.cluster.travelling import scratch_folder
 from simulation.engines.worker_start import OUR_NAMES, homes
@@ -74,6 +75,7 @@ class Nodes:
     def __post_init__(self) -> None:
         self._examined: dict[Any, tuple[dict[str, Any], Examination]] = {}  # by what is waited for
         self._refused: set[str] = set()
+        self._sharing: set[str] = set()  # nodes that see the driver's folder
         self._looked = 0.0
         self._expected = ""  # the driver's checksum of the data
         self._heard: set[str] = set()  # nodes that have said what they have
@@ -81,8 +83,8 @@ class Nodes:
     # What the pool asks
 
     def is_away(self, node: str) -> bool:
-        """Whether clients on this node do not see the driver's folder."""
-        return node in self.known and not self.known[node].shared
+        """Whether clients on this node do not see the driver's folder, as far as anybody knows."""
+        return not self.alone and node not in self._sharing
 
     def has_left(self, node: str) -> bool:
         return not self.alone and node not in self._present()
@@ -91,7 +93,7 @@ class Nodes:
         """What keeps Ray from starting a worker on a node that nobody has looked at."""
         if self.alone:
             return {}
-        return {"label_selector": {"ray.io/node-id": f"in({','.join(self.known)})"}}
+        return {"label_selector": {"ray.io/node-id": f"in({','.join(self.known) or 'none'})"}}
 
     def staff(self) -> int | None:
         """How many workers there should be, if nodes have come or gone since the last time; None otherwise."""
@@ -126,7 +128,7 @@ class Nodes:
             return
         for node in alive.values():
             self._begin(node)
-        if "dataset" in self.run_config:
+        if self._has_our_data():
             from simulation.engines.cluster.node_data import checksum
 
             self._expected = checksum(self.run_config)
@@ -174,7 +176,7 @@ class Nodes:
             log.warning(other_kind, name_of(node), facts["processor"], ours["processor"])
         with self._token() as (place, token):
             shared = (yield self._errand(node, token_reader(), str(place))) == token
-        if self._expected or "dataset" in self.run_config:
+        if self._has_our_data():
             current = str(Path.cwd())
             theirs, complaint = yield self._errand(node, data_checker(), found, current, sys.path, self.run_config)
             if complaint:
@@ -219,6 +221,7 @@ class Nodes:
                 self._examined[examination.send(self.ray.get(ref))] = node, examination
             except StopIteration as done:
                 self.known[done.value.id] = done.value
+                self._sharing |= {done.value.id} if done.value.shared else set()
             except ConfigError as problem:
                 refuse(node, str(problem))
             except RayError as error:
@@ -229,6 +232,10 @@ class Nodes:
     def _leave_out(self, node: dict[str, Any], why: str) -> None:
         self._refused.add(node["NodeID"])
         log.warning("the Ray node %s %s: it gets no workers", name_of(node), why)
+
+    def _has_our_data(self) -> bool:
+        """Whether the run config is one of ours: a foreign app has data of its own, of which nobody here knows."""
+        return FLAGS.keys() <= self.run_config.keys()
 
     def _in_question(self) -> set[str]:
         return {node["NodeID"] for node, _ in self._examined.values()}
