@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -25,11 +26,22 @@ class TwoNodes:
     folder: Path
     address: str = ""
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    own: tempfile.TemporaryDirectory[str] = field(init=False)
 
     def head(self) -> None:
         self.address = f"127.0.0.1:{self._free_port()}"
+        # In Ray's usual folder any `ray.init()` on this machine would find this cluster. The path of a socket must be short.
+        self.own = tempfile.TemporaryDirectory(prefix="two-nodes-", ignore_cleanup_errors=True)
+        own = f"--temp-dir={self.own.name}"
         self._start(
-            [*START, "--head", f"--port={self.address.partition(':')[2]}", "--include-dashboard=false", "--no-monitor"],
+            [
+                *START,
+                "--head",
+                f"--port={self.address.partition(':')[2]}",
+                "--include-dashboard=false",
+                "--no-monitor",
+                own,
+            ],
             {},
         )
         self._wait(1)
@@ -60,6 +72,7 @@ class TwoNodes:
     def end(self) -> None:
         for process in reversed(self.processes.copy()):
             self.leave(process)
+        self.own.cleanup()
 
     def alive(self) -> list[str]:
         """The ids of nodes that are alive, as the cluster says."""
