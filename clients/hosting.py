@@ -8,13 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import numpy as np
 
 from clients.client import LocalClient
 from clients.masking import host_secret
-from clients.state import FolderMemory, RecordMemory
+from clients.state import FolderMemory, RecordMemory, entries_of
 from fl_config.device import choose_device
 from fl_config.errors import ConfigError
 from fl_config.options import PRIVATE, Options, options_of_run
@@ -140,4 +139,4 @@ def hosted_client(config: Options, node: Mapping[str, Any], setup: Setup, state:
 
 def secret_in(folder: Path, client: ClientId) -> bytes:
     """The secret that this host keeps for a client's secure sums."""
-    return host_secret(folder / f"{quote(str(client), safe='')}.secret")
+    return host_secret(folder / entries_of(client)[1])

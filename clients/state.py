@@ -22,6 +22,12 @@ from safetensors.numpy import load_file, save_file
 Arrays = dict[str, NDArray[np.float32]]
 
 
+def entries_of(client_id: int | str) -> tuple[str, str]:
+    """What in a state folder is this client's own: the folder of its memory, and the file of its secret."""
+    name = quote(str(client_id), safe="")
+    return name, f"{name}.secret"
+
+
 class Memory(Protocol):
     def load(self, round: int) -> Arrays:
         """What `save` filed under this round; empty for round 0 or a round that proposed nothing."""
@@ -57,7 +63,7 @@ class FolderMemory:
 
     def __init__(self, folder: Path, client_id: int | str) -> None:
         # Text, as everything here happens for every client of every round, and objects of pathlib take their time.
-        self.folder = os.path.join(folder, quote(str(client_id), safe=""))
+        self.folder = os.path.join(folder, entries_of(client_id)[0])
 
     def _file(self, round: int) -> str:
         return os.path.join(self.folder, f"{round}.safetensors")

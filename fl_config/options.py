@@ -130,7 +130,7 @@ class Options(BaseModel):
     workers: int = option(0, ge=0, description="client processes of a simulation; 0 is as many as fit", role=HOW)
     ray_address: str = option(
         "",
-        description="a running Ray cluster for the ray engine; its nodes need fedloom, the data and the run folder on a shared disk. Empty starts one here",
+        description="a running Ray cluster for the ray engine, whose nodes need the same fedloom and torch; they fetch data sets of the catalog themselves. Empty starts one here",
         role=HOW,
     )
     device: Literal["auto", "cpu", "cuda", "mps"] = option(

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from flwr.serverapp import Grid
 
+from clients.state import entries_of
 from fl_config.errors import ConfigError
-from fl_config.options import PRIVATE, Options, as_flat
+from fl_config.options import PRIVATE, as_flat
 from fl_config.our_packages import check_folders
 from fl_config.toml import Scalar
 from fl_data import names_clients
@@ -26,6 +27,7 @@ from fl_runs.server import server_data
 from fl_runs.tracking.tracking import chosen
 from fl_strategies.round.exchange import RunStopped
 from fl_strategies.round.records import Observer
+from simulation.engines.cluster.travelling import CONTEXTS
 from simulation.engines.gpu.wishes import clients_device, share_of
 from simulation.own_clients import census_of
 
@@ -60,9 +62,11 @@ def prepare(values: Mapping[str, Any]) -> Plan:
     return plan.with_options(out=out, state_folder=state, clients=clients)
 
 
-def ray_grid(config: Options, run_config: dict[str, Scalar]) -> RayGrid:
+def ray_grid(plan: Plan, run_config: dict[str, Scalar]) -> RayGrid:
     from simulation.engines.ray_grid import RayGrid
 
+    config = plan.config
+    names = clients_of(config, server_data(plan))[1] if names_clients(config.partition) else None
     return RayGrid(
         "client_app:app",
         config.clients,
@@ -70,7 +74,8 @@ def ray_grid(config: Options, run_config: dict[str, Scalar]) -> RayGrid:
         workers=config.workers,
         gpus_per_client=share_of(config),
         address=config.ray_address,
-        folder=str(Path(config.state_folder) / "contexts"),
+        folder=str(Path(config.state_folder) / CONTEXTS),
+        entries=lambda client: list(entries_of(names[client] if names else client)),
     )
 
 
@@ -96,7 +101,13 @@ def run(config: Mapping[str, Any], observers: Sequence[Observer] = (), stop: thr
     with contextlib.ExitStack() as stack:
         grid: Grid | None = None
         if plan.config.engine == "ray":
-            grid = stack.enter_context(ray_grid(plan.config, run_config))  # first: it starts while the server prepares
+            from simulation.engines.ray_start import found_running
+
+            cluster = found_running()
+            # First: it starts while the server prepares. A cluster may be refused, and then there is no run to be opened.
+            grid = own = stack.enter_context(ray_grid(plan, run_config))
+            if plan.config.ray_address or cluster:
+                own.started()
         elif plan.config.engine == "inline":
             import client_app
             from simulation.engines.inline import InlineGrid

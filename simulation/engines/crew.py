@@ -38,5 +38,6 @@ class Crew:
     calls: deque[Call] = field(default_factory=deque)
     pid: int = 0  # known once it is ready
     here: bool = False  # on this machine, with the memory that we share
+    node: str = ""  # Ray's id of the node that it is on; known once it is ready
     kinds: set[str] = field(default_factory=set)  # of messages that it has answered
     records: set[int] = field(default_factory=set)  # stored array records that its last call leaves it with

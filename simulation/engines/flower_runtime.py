@@ -9,13 +9,15 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from flwr.app import Context, Message
+from flwr.clientapp import ClientApp
 from flwr.serverapp import ServerApp
 
-import client_app
 from fl_config.options import Options
 from fl_config.toml import Scalar
 from fl_protocol.flower.in_process import run_simulated
 from simulation.engines.gpu.wishes import whole_gpus
+from simulation.engines.worker_start import homes, settler
 
 # Flower gives simulated clients only the run config of an app's pyproject.toml, so the engine writes one.
 APP = """[project]
@@ -32,6 +34,20 @@ clientapp = "client_app:app"
 
 [tool.flwr.app.config]
 """
+
+
+def app_for_workers() -> ClientApp:
+    """Our client app for Flower's workers, which would import it from their current folder. It travels by value (`worker_start.py`)."""
+    settle, found_in, current = settler(), homes(), str(Path.cwd())
+
+    class OurApp(ClientApp):
+        def __call__(self, message: Message, context: Context) -> Message:
+            settle(found_in, current)
+            from client_app import app
+
+            return app(message, context)
+
+    return OurApp()
 
 
 def run_flower(server_app: ServerApp, config: Options, run_config: dict[str, Scalar]) -> None:
@@ -54,4 +70,4 @@ def run_flower(server_app: ServerApp, config: Options, run_config: dict[str, Sca
     with tempfile.TemporaryDirectory(prefix="fedloom-app-") as folder:
         lines = [f"{json.dumps(key)} = {json.dumps(value)}\n" for key, value in run_config.items()]
         (Path(folder) / "pyproject.toml").write_text(APP + "".join(lines), encoding="utf-8")
-        run_simulated(server_app, client_app.app, config.clients, run_config, folder, backend)
+        run_simulated(server_app, app_for_workers(), config.clients, run_config, folder, backend)

@@ -24,7 +24,7 @@ class Job:
     message: Message
     stored: dict[str, Stored]
     size: int  # examples of its client, as far as they are known
-    deaths: int = 0  # workers that died while they ran it
+    deaths: list[str] = field(default_factory=list)  # the nodes of workers that died while they ran it
     alone: bool = False  # it was in a batch that failed, and is tried by itself
 
     @property

@@ -16,6 +16,8 @@ from flwr.app import Error, Message, MessageType
 
 from fl_config.errors import ConfigError
 from fl_protocol.flower import ErrorCode
+from simulation.engines.cluster.nodes import Nodes
+from simulation.engines.cluster.travelling import HomeFolder
 from simulation.engines.crew import Call, Crew
 from simulation.engines.gpu.slots import Place, Slots
 from simulation.engines.jobs import Job, JobQueue
@@ -49,9 +51,17 @@ class Pool:
         self._told: set[str] = set()
 
     def begin(
-        self, ray: Any, new_actor: Callable[[Place], Any], slots: Slots, memory: SharedMemory | None = None
+        self,
+        ray: Any,
+        new_actor: Callable[[Place], Any],
+        plan: Callable[[], Slots],
+        nodes: Nodes,
+        home: HomeFolder,
+        memory: SharedMemory | None = None,
     ) -> None:
-        self.ray, self._new_actor, self.slots, self.memory = ray, new_actor, slots, memory
+        """`plan` says where there is room for workers; it is asked again when `nodes` come or go."""
+        self.ray, self._new_actor, self._plan, self.nodes, self.home = ray, new_actor, plan, nodes, home
+        self.slots, self.memory = plan(), memory
         self._hire()
 
     def end(self) -> None:
@@ -96,7 +106,8 @@ class Pool:
         room = self.memory.take(expected) if self.memory and crew.here and expected >= WORTH_SHARING else None
         where = (room.offset, room.offset + room.size) if room else (0, 0)
         records = [stored.for_worker(self.ray, crew.here) for stored in fresh.values()]
-        answers = crew.actor.answer.remote([job.task() for job in jobs], list(needed), list(fresh), where, *records)
+        tasks = [self.home.pack(job.task(), crew.node) for job in jobs]
+        answers = crew.actor.answer.remote(tasks, list(needed), list(fresh), where, *records)
         self._call(crew, answers, jobs, room)
 
     def _call(self, crew: Crew, ref: Any, jobs: list[Job], room: Range | None = None) -> None:
@@ -130,6 +141,9 @@ class Pool:
             self._bury(crew, error)
             return
         except RayError as error:
+            if not call.jobs or self.nodes.has_left(crew.node):
+                self._bury(crew, error)
+                return
             result = [Answer({}, {}, f"the reply was lost ({type(error).__name__})")] * len(call.jobs)
         del self.calls[call.ref]
         crew.calls.remove(call)
@@ -139,7 +153,7 @@ class Pool:
         if call.jobs:
             crew.kinds.add(call.jobs[0].kind)
         else:
-            (crew.pid, crew.here), self._failed_starts = result, 0
+            (crew.pid, crew.node, crew.here), self._failed_starts = result, 0
         self.deal()  # before unpacking, so that the worker goes on meanwhile
         for job, answer in zip(call.jobs, result if call.jobs else [], strict=True):
             self._reply(job, answer, call, again)
@@ -159,6 +173,9 @@ class Pool:
     def _reply(self, job: Job, answer: Answer, call: Call, again: bool | None = None) -> None:
         if self.jobs.pop(job.id, None) is None:
             return  # given up before
+        if not self.home.unpack(job.client, job.id, answer.souvenirs):
+            self.put(job)  # its node had lost what it should have kept: again, with the driver's files
+            return
         if again is not None and answer.gpu and answer.gpu.exhausted:
             if again:
                 job.alone = True
@@ -204,6 +221,8 @@ class Pool:
     def _check(self) -> None:
         """A pool that cannot start is an error; a worker that hangs is replaced, and what it has to do dealt one by one."""
         now = time.monotonic()
+        if self.nodes.changed():
+            self._hire_anew()
         if not any(crew.pid for crew in self.crews) and now - self._hired > START_TIMEOUT:
             free = self.ray.available_resources()
             raise ConfigError(
@@ -216,14 +235,24 @@ class Pool:
                 self._dismiss(crew)
                 self._take_back(crew.calls)
 
-    def _dismiss(self, crew: Crew) -> None:
-        """End a worker, if it has not ended by itself, and hire another where its place has room."""
+    def _hire_anew(self) -> None:
+        """Nodes have come or gone: those who still wait for a place may have it elsewhere now, and there may be room for more."""
+        for crew in [crew for crew in self.crews if not crew.pid]:
+            self._end(crew)
+        self.slots.become(self._plan())
+        self._hire()
+
+    def _end(self, crew: Crew) -> None:
         self.ray.kill(crew.actor)
         self.crews.remove(crew)
         crew.place.workers -= 1
         for call in crew.calls:
             self.calls.pop(call.ref, None)
             self._doomed.append(call.room)
+
+    def _dismiss(self, crew: Crew) -> None:
+        """End a worker, if it has not ended by itself, and hire another where its place has room."""
+        self._end(crew)
         self._hire()
 
     def _bury(self, crew: Crew, error: BaseException) -> None:
@@ -246,12 +275,13 @@ class Pool:
             for job, answer in zip(call.jobs, answers if call.jobs else [], strict=True):
                 self._reply(job, answer, call)
         if left and len(left[0].jobs) == 1:
-            self._charge(left[0].jobs[0])
+            self._charge(left[0].jobs[0], crew.node)
         self._take_back(left)
 
-    def _charge(self, job: Job) -> None:
-        job.deaths += 1
-        if job.deaths < TRIES:
+    def _charge(self, job: Job, node: str) -> None:
+        """The client may be the reason of the death, unless the whole node is gone."""
+        job.deaths = [*(each for each in job.deaths if not self.nodes.has_left(each)), node]
+        if len(job.deaths) < TRIES:
             log.warning("a worker process died while it ran client %d; it is tried once more on another", job.client)
         elif job.id in self.jobs:
             reason = f"the worker process died {TRIES} times while it ran this client"

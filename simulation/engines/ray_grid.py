@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -22,8 +22,10 @@ from flwr.serverapp import Grid
 
 from fl_config.toml import Scalar
 from fl_protocol.flower import Run, begin_run, set_message_id
-from simulation.engines.gpu.reservations import Reservations, Share, nodes, plan_slots
-from simulation.engines.gpu.slots import Place
+from simulation.engines.cluster.nodes import Nodes
+from simulation.engines.cluster.travelling import HomeFolder
+from simulation.engines.gpu.reservations import Reservations, Share, machines, plan_slots
+from simulation.engines.gpu.slots import Place, Slots
 from simulation.engines.interrupts import NoInterruptLost
 from simulation.engines.jobs import Job
 from simulation.engines.pool import Pool
@@ -40,7 +42,8 @@ class RayGrid(Grid):
     """`client_app` is a module and a variable ("client_app:app"); `workers` 0 takes one per core, or what the GPUs allow.
 
     The pool starts in the background, so that the server can prepare itself meanwhile. `address` is that of a running Ray cluster,
-    whose nodes need this project installed, the data sets fetched, and `folder` (and the run's state folder) on a shared disk.
+    whose nodes are compared with this machine first (`cluster/nodes.py`). `folder` is where a foreign app's states lie; beside it is
+    what our own clients remember, and `entries` tells what of that is a client's own.
     """
 
     waits = True  # a pull waits for replies by itself: `exchange` need not pause
@@ -55,19 +58,22 @@ class RayGrid(Grid):
         gpus_per_client: Share = 0.0,
         address: str = "",
         folder: str = "",
+        entries: Callable[[int], list[str]] | None = None,
     ) -> None:
         self._run = begin_run(RUN_ID)
         self.client_app, self.clients, self.run_config = client_app, clients, run_config
         self.workers, self.gpus_per_client, self.address = workers, gpus_per_client, address
         self._own_folder = None if folder else tempfile.TemporaryDirectory(prefix="fedloom-state-")
         self.folder = folder or str(Path(self._own_folder.name if self._own_folder else "") / "contexts")
+        self.entries = entries
+        self.nodes: Nodes | None = None
         self.pool = Pool(client_app)
         self._reservations = Reservations()
         self.memory = SharedMemory.open()
         self._numbers = itertools.count()
         self._own_ray: RayStart | None = None
         self._problem: BaseException | None = None
-        self._up = threading.Event()
+        self._up, self._ending = threading.Event(), threading.Event()
         self._starter = threading.Thread(target=self._start, name="fedloom-ray", daemon=True)
         self._starter.start()
 
@@ -78,30 +84,41 @@ class RayGrid(Grid):
             import ray
 
             self._own_ray = RayStart.take(self.address, wanted_cores(self.workers))
-            slots = plan_slots(nodes(ray), self.gpus_per_client, self.workers, self.clients, Path(self.folder))
-            self.workers = slots.most
+            state = Path(self.folder).parent
+            nodes = self.nodes = Nodes(ray, self.run_config, state, ending=self._ending)
+            nodes.survey(joined=bool(self.address))
             actors: Any = ray.remote(actor_class())
-            given = (homes(), self.client_app, self.clients, self.run_config, self.folder, sys.path)
+            found, here = homes(), str(Path.cwd())
+            own = (self.client_app, self.clients, self.run_config, self.folder, sys.path, nodes.run)
+
+            def plan() -> Slots:
+                usable = machines(nodes.at_work())
+                return plan_slots(usable, self.gpus_per_client, self.workers, self.clients, Path(self.folder))
 
             def new_actor(place: Place) -> Any:
-                reserved = self._reservations.options(place)
-                return actors.options(max_restarts=0, max_task_retries=0, **reserved).remote(*given)
+                where = {**self._reservations.options(place), **({} if place.gpus else nodes.options())}
+                return actors.options(max_restarts=0, max_task_retries=0, **where).remote(found, here, *own)
 
-            self.pool.begin(ray, new_actor, slots, self.memory)
+            self.pool.begin(ray, new_actor, plan, nodes, HomeFolder(state, self.entries, nodes.is_away), self.memory)
         except BaseException as problem:
             self._problem = problem
         finally:
             self._up.set()
 
-    def _started(self) -> None:
+    def started(self) -> None:
+        """Wait until there is a pool, whose workers may still be on their way; raises what went wrong."""
         self._up.wait()
         if self._problem is not None:
             raise self._problem
 
     def close(self) -> None:
         """End the workers, and Ray itself if this grid started it."""
+        self._ending.set()
         self._up.wait()
         self.pool.end()
+        if self.nodes:
+            self.nodes.tidy()
+            self.nodes = None
         self._reservations.release()
         self._starter.join()
         if self._own_ray:
@@ -139,7 +156,7 @@ class RayGrid(Grid):
         return range(FIRST_NODE, FIRST_NODE + self.clients)
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
-        self._started()
+        self.started()
         with NoInterruptLost():
             pushed = self._put(messages)
             self.pool.deal()

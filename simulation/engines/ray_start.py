@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import logging
 import os
+import socket
 import sys
 import threading
 from collections.abc import Iterator, Mapping
@@ -22,6 +23,7 @@ INLINE = {"max_direct_call_object_size": 2 * 2**20, "task_rpc_inlined_bytes_limi
 MMAP_THRESHOLD, TRIM_THRESHOLD = 32 * 2**20, 256 * 2**20
 MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(MMAP_THRESHOLD), "MALLOC_TRIM_THRESHOLD_": str(TRIM_THRESHOLD)}  # of workers
 MALLOPT = {-3: MMAP_THRESHOLD, -1: TRIM_THRESHOLD}  # the same in this process, by the numbers of glibc's malloc.h
+KNOCK = 10.0  # seconds in which the machine of a cluster's address must answer
 # Processes of a Ray head that a simulation on one machine has no use for (autoscaler, dashboard, forwarding of logs). Starting each
 # keeps one core busy for about a second, which on two cores is a good part of the time to the first round.
 UNUSED = ("start_monitor", "start_api_server", "start_log_monitor")
@@ -98,6 +100,11 @@ def end_unused() -> None:
         RayStart.begun.end()
 
 
+def found_running() -> bool:
+    """Whether this process is in a Ray that others started or joined."""
+    return RayStart.begun is None and "ray" in sys.modules and bool(sys.modules["ray"].is_initialized())
+
+
 def wanted_cores(workers: int) -> int:
     return workers if workers > 0 else os.cpu_count() or 1
 
@@ -123,12 +130,20 @@ def start_ray(address: str, cores: int) -> None:
             ray.init("local", num_cpus=cores, **local, **quiet)
         return
     try:
+        _knock(address)
         ray.init(address=address, **quiet)
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         raise ConfigError(
             f"No Ray cluster answers at {address!r} ({error}): "
             "give --ray-address the address that `ray start --head` printed."
         ) from None
+
+
+def _knock(address: str) -> None:
+    """Raise within seconds if nobody is at HOST:PORT, where Ray would try for minutes; other forms of address are left to Ray."""
+    host, _, port = address.rpartition(":")
+    if host and port.isdigit() and "/" not in host:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=KNOCK).close()
 
 
 @contextlib.contextmanager

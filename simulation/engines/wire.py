@@ -16,6 +16,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict
 from numpy.typing import NDArray
 
 from fl_protocol.flower import SUPERLINK_NODE_ID, PlainArray, record_of
+from simulation.engines.cluster.travelling import Luggage, Souvenirs
 from simulation.engines.gpu.gpu_memory import Reading
 from simulation.engines.shared_memory import Mapping as Shared
 
@@ -57,6 +58,7 @@ class Task:
     group: str
     numbers: Numbers
     shared: dict[str, int]
+    luggage: Luggage | None = None  # what the client remembers, where its node does not see the driver's folder
 
 
 @dataclass
@@ -69,6 +71,7 @@ class Answer:
     place: str = ""  # the kind of error and the line that raised it: the same for every client that meets it
     traceback: str = ""
     seconds: float = 0.0
+    souvenirs: Souvenirs | None = None  # what became of a task's luggage
     gpu: Reading | None = None  # what the worker's GPU held afterwards
 
     @property

@@ -1,7 +1,8 @@
 """One worker of the ray engine: a process that answers messages with the ClientApp, one client at a time.
 
 It imports the app by name and builds each client's context from its partition number, so that only the message travels. What a
-foreign app keeps in `context.state` lies in a folder and never travels; our own clients keep files of their own beside it.
+foreign app keeps in `context.state` lies in a folder, as do the files of our own clients beside it. They travel only to nodes that do
+not see the driver's folder (`cluster/travelling.py`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+import ray
 from flwr.app import ArrayRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 from numpy.typing import NDArray
@@ -22,6 +24,7 @@ from numpy.typing import NDArray
 from fl_config.toml import Scalar
 from fl_protocol.code import trust
 from fl_protocol.flower import from_bytes, set_message_id, speak_for, to_bytes
+from simulation.engines.cluster.travelling import CONTEXTS, AwayFolder, LostLuggage, Souvenirs
 from simulation.engines.gpu.gpu_memory import reading
 from simulation.engines.shared_memory import Mapping, attach
 from simulation.engines.wire import (
@@ -76,25 +79,29 @@ class ContextFiles:
 class Worker:
     """What the actor does (`worker_start.py` starts it). `app` is a module and a variable, such as "client_app:app"."""
 
-    def __init__(self, app: str, clients: int, run_config: dict[str, Scalar], folder: str, path: list[str]) -> None:
+    def __init__(
+        self, app: str, clients: int, run_config: dict[str, Scalar], folder: str, path: list[str], run: str
+    ) -> None:
         sys.path += [entry for entry in path if entry not in sys.path]  # the app is found wherever the driver finds it
         trust()  # it belongs to a simulation, wherever it runs
         self.name, self.clients, self.run_config = app, clients, run_config
-        self.states = ContextFiles(Path(folder))
+        self.states, self.run = ContextFiles(Path(folder)), run
         self.records: dict[int, ArrayRecord] = {}  # of the last call, by number
         self.lying: dict[int, set[int]] = {}  # where the arrays of each lie in the shared memory
         self.memory: Mapping | None = None
 
-    def prepare(self, memory: str) -> tuple[int, bool]:
-        """Import the app, which takes seconds; returns the process id, and whether the driver's memory is here too."""
+    def prepare(self, memory: str) -> tuple[int, str, bool]:
+        """Import the app, which takes seconds; returns the process id, Ray's id of the node, and whether the driver's memory is here."""
         self.memory = attach(memory)
+        node = ray.get_runtime_context().get_node_id()
+        self.away = AwayFolder(self.run, node)
         module, _, variable = self.name.partition(":")
         self.app: ClientApp = getattr(importlib.import_module(module), variable)
         speak_for(RUN_ID)
         if torch := sys.modules.get("torch"):
             torch.set_num_threads(1)
         gc.freeze()  # what was imported stays: looking through it again and again took longer than many a client
-        return os.getpid(), self.memory is not None
+        return os.getpid(), node, self.memory is not None
 
     def answer(
         self, tasks: list[Task], shared: list[int], fresh: list[int], where: tuple[int, int], *records: PackedArrays
@@ -123,7 +130,11 @@ class Worker:
             content = self._call(task)
             records = {name: each for name, each in content.items() if isinstance(each, ArrayRecord)}
             arrays = {name: pack_arrays(record, room) for name, record in records.items()}
-            return Answer(pack_numbers(content), arrays, seconds=time.perf_counter() - began, gpu=reading())
+            souvenirs = self.away.leave(task.partition, task.message_id) if task.luggage else None
+            seconds = time.perf_counter() - began
+            return Answer(pack_numbers(content), arrays, seconds=seconds, souvenirs=souvenirs, gpu=reading())
+        except LostLuggage as error:
+            return Answer({}, {}, str(error), souvenirs=Souvenirs(self.away.node, lost=True))
         except (Exception, SystemExit) as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{type(error).__name__} at {last.filename}:{last.lineno}"
@@ -131,15 +142,22 @@ class Worker:
             return Answer({}, {}, f"{type(error).__name__}: {error}", place, told, gpu=reading(error))
 
     def _call(self, task: Task) -> RecordDict:
-        before = self.states.load(task.partition)
+        states, run_config = self.states, dict(self.run_config)
+        if task.luggage:
+            self.away.arrive(task.partition, task.luggage)
+            states = ContextFiles(self.away.own / CONTEXTS)
+            states.look()
+            if "state-folder" in run_config:
+                run_config["state-folder"] = str(self.away.own)
+        before = states.load(task.partition)
         state = from_bytes(before) if before else RecordDict()
         node_config: dict[str, Any] = {"partition-id": task.partition, "num-partitions": self.clients}
-        context = Context(RUN_ID, task.node, node_config, state, dict(self.run_config))
+        context = Context(RUN_ID, task.node, node_config, state, run_config)
         content = unpack_content(task.numbers, {name: self.records[number] for name, number in task.shared.items()})
         message = Message(content, task.node, task.kind, group_id=task.group)
         set_message_id(message, task.message_id)
         reply = self.app(message, context)
         if reply.has_error():
             raise RuntimeError(reply.error.reason)
-        self.states.save(task.partition, before, context.state)
+        states.save(task.partition, before, context.state)
         return reply.content

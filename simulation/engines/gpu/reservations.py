@@ -5,7 +5,7 @@ A worker of a reservation sees only its GPU: Ray sets CUDA_VISIBLE_DEVICES for i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +17,7 @@ Share = float | Literal["auto"]
 
 
 @dataclass(frozen=True)
-class Node:
+class Machine:
     """A machine of the cluster."""
 
     address: str
@@ -25,11 +25,11 @@ class Node:
     gpus: int
 
 
-def nodes(ray: Any) -> list[Node]:
+def machines(nodes: Iterable[Mapping[str, Any]]) -> list[Machine]:
+    """What Ray says of its nodes."""
     return [
-        Node(node["NodeManagerAddress"], int(node["Resources"].get("CPU", 0)), int(node["Resources"].get("GPU", 0)))
-        for node in ray.nodes()
-        if node["Alive"]
+        Machine(node["NodeManagerAddress"], int(node["Resources"].get("CPU", 0)), int(node["Resources"].get("GPU", 0)))
+        for node in nodes
     ]
 
 
@@ -64,7 +64,7 @@ class Reservations:
         self._groups = {}
 
 
-def plan_slots(machines: Sequence[Node], share: Share, wanted: int, clients: int, folder: Path | None) -> Slots:
+def plan_slots(machines: Sequence[Machine], share: Share, wanted: int, clients: int, folder: Path | None) -> Slots:
     """The places of these machines; `share` of a GPU per client, 0 for none, and `wanted` workers, 0 for as many as have room."""
     gpus = sum(machine.gpus for machine in machines)
     if share == 0 or (share == "auto" and not gpus):
@@ -97,7 +97,7 @@ def _size(share: Share) -> tuple[int, int]:
     return (int(share), 1) if share > 1 else (1, int(1 / share + 1e-9))
 
 
-def _places(machine: Node, size: int, slots: int) -> list[Place]:
+def _places(machine: Machine, size: int, slots: int) -> list[Place]:
     """One place per GPU (or so many GPUs as a client takes), and the machine's cores spread over them."""
     count = min(machine.gpus // size, machine.cores)
     shares = spread(machine.cores, count) if count else []

@@ -59,6 +59,15 @@ class Slots:
         chosen.workers += 1
         return chosen
 
+    def become(self, other: Slots) -> None:
+        """Machines have come or gone: go on with the places of `other`, keeping what is known of those that are still there."""
+        known = {place.name: place for place in self.places}
+        self.places, self.most = [known.get(place.name, place) for place in other.places], other.most
+        for place, wanted in zip(self.places, other.places, strict=True):
+            place.most = wanted.most
+            if not place.gpus:
+                place.slots = wanted.slots
+
     def hear(self, place: Place, told: Sequence[Reading | None], trained: bool, halvings: int) -> bool:
         """Take in what the answers of one call tell; returns whether clients that found no memory should be tried again.
 

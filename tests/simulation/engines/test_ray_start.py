@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 import time
@@ -61,6 +62,14 @@ def test_what_goes_wrong_is_raised_where_it_is_waited_for(monkeypatch: pytest.Mo
     with pytest.raises(ConfigError, match="No Ray cluster answers"):
         RayStart.take("10.0.0.1:6379", 2)
     assert RayStart.begun is None  # so that the next run begins anew
+
+
+def test_an_address_where_nobody_is_is_a_sentence_within_seconds() -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # taken, but nobody listens
+        address = f"127.0.0.1:{nobody.getsockname()[1]}"
+        with pytest.raises(ConfigError, match=f"No Ray cluster answers at '{address}' .*refused"):
+            ray_start.start_ray(address, 2)
 
 
 def test_what_is_refused_after_ray_was_begun_leaves_no_process(tmp_path: Path) -> None:

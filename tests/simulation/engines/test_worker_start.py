@@ -16,7 +16,8 @@ from tests.simulation.engines.obedient_app import answered, orders
 
 pytestmark = pytest.mark.timeout(180)
 ROOT = Path(__file__).resolve().parents[3]
-RUN = "run --strategy scaffold --dataset digits --model mlp:8 --clients 4 --rounds 1 --engine ray --workers 2".split()
+RUN = "run --strategy scaffold --dataset digits --model mlp:8 --clients 4 --rounds 1 --workers 2".split()
+COMMANDS = [[str(Path(sys.executable).with_name("fedloom"))], [sys.executable, "-m", "fedloom"]]
 
 
 @pytest.fixture
@@ -40,13 +41,16 @@ def test_homes_are_the_folders_in_which_the_driver_finds_them(tmp_path: Path, mo
     assert homes(("their_app", "no_such_module")) == {"their_app": str(tmp_path)}
 
 
-@pytest.mark.parametrize(
-    "command", [[str(Path(sys.executable).with_name("fedloom"))], [sys.executable, "-m", "fedloom"]]
-)
-def test_a_run_from_a_folder_with_files_of_our_names(command: list[str], crowded: Path) -> None:
+@pytest.mark.parametrize(("command", "engine"), [*((command, "ray") for command in COMMANDS), (COMMANDS[0], "flower")])
+def test_a_run_from_a_folder_with_files_of_our_names(command: list[str], engine: str, crowded: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}  # this tree, not one that is installed
     done = subprocess.run(
-        [*command, *RUN, "--out", "run"], cwd=crowded, env=environment, capture_output=True, text=True, check=False
+        [*command, *RUN, "--engine", engine, "--out", "run"],
+        cwd=crowded,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert (crowded / "run" / "model.safetensors").exists()
