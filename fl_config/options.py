@@ -87,6 +87,10 @@ class Options(BaseModel):
         "auto",
         description="the metric that best rounds, --patience and tables go by; auto is the task's own",
     )
+    score: str = option(
+        "server",
+        description="models that the server scores: server (always), cohort (the mean of the round's client models), population (the mean of all clients' last models); several with commas",
+    )
     patience: int = option(
         0, ge=0, description="stop after so many evaluations without a better headline metric; 0 never stops early"
     )

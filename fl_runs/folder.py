@@ -36,7 +36,7 @@ CONFIG, METRICS, SUMMARY, MODEL, PARTITION, LOG = (
     "partition.json",
     "log.txt",
 )
-CHECKPOINT, STATE, CLIENT_MODELS = "checkpoint", "state", "client_models.safetensors"
+CHECKPOINT, STATE, CLIENT_MODELS, LAST_MODELS = "checkpoint", "state", "client_models.safetensors", "last_models"
 MODEL_DESCRIPTION, SOURCES, ENCODING, TABLES = "model.json", "sources", "encoding.json", "tables.json"
 PACKAGES = ("fedloom", "flwr", "torch", "torchvision", "ray", "numpy")
 
@@ -221,7 +221,11 @@ def _figures(record: Record) -> Record:
     return {
         key: value
         for key, value in record.items()
-        if key == "round" or (key.startswith(("global/", "personal/", "outgoing/")) and not isinstance(value, list))
+        if key == "round"
+        or (
+            key.startswith(("global/", "personal/", "outgoing/", "cohort/", "population/"))
+            and not isinstance(value, list)
+        )
     }
 
 

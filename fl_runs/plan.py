@@ -17,6 +17,7 @@ from fl_models import check_model_spec
 from fl_protocol.code import Code, check_unchanged, code_of_folder, code_on_disk
 from fl_runs.tracking.tracking import chosen as chosen_trackers
 from fl_strategies.meaning import check_needs
+from fl_strategies.population.means import chosen_models
 from fl_strategies.recipes import Recipe, flat_parameters, parameters, parse
 from fl_tasks import CLASSES, LABELS, ChosenMetrics, Task, chosen_metrics, load_task
 
@@ -43,6 +44,11 @@ class Plan:
         chosen = self.config.held_out
         scored = self.recipe.personal or self.personal_epochs
         return (PERSONAL_HELD_OUT if scored else 0.0) if chosen == "auto" else chosen
+
+    @property
+    def score(self) -> tuple[str, ...]:
+        """The models that the server scores."""
+        return chosen_models(self.config.score, self.config.strategy, self.recipe.topology(self.parameters))
 
     @property
     def private(self) -> bool:
@@ -99,7 +105,9 @@ def _woven(config: Options, code: Code) -> Plan:
     metrics = chosen_metrics(task, *("" if text == "auto" else text for text in (config.metrics, config.headline)))
     if CLASSES not in task.offers:
         check_needs(config.strategy, recipe.declared(), CLASSES, f"the task {task.name!r}")
-    recipe.topology(chosen).check(config.clients)
+    topology = recipe.topology(chosen)
+    topology.check(config.clients)
+    chosen_models(config.score, config.strategy, topology)
     if config.dp_clip:
         _check_private_replies(recipe)
     known = config.model_copy(update={"sources": code.sums, "code": code.packed()})

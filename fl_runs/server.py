@@ -14,6 +14,7 @@ from flwr.app import ArrayRecord
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
+from clients.state import FolderMemory
 from fl_config.device import server_device
 from fl_config.errors import ConfigError
 from fl_data import Augment, Dataset, Samples, load, target_set
@@ -24,7 +25,7 @@ from fl_models.spec import build_model, model_spec, outputs_of
 from fl_protocol.arrays import to_record
 from fl_protocol.replies import told_names
 from fl_protocol.settings import local_settings
-from fl_runs.folder import RunFolder
+from fl_runs.folder import LAST_MODELS, RunFolder
 from fl_runs.last_batches import check_last_batches
 from fl_runs.patience import Patience
 from fl_runs.plan import Plan
@@ -110,6 +111,7 @@ class Server:
                 save=folder.checkpoint,
                 state=state,
                 stop=stop or threading.Event(),
+                last_models=lambda client: FolderMemory(folder.path / LAST_MODELS, client),
             ),
         )
         initial = initial_arrays(model, config.init)
@@ -186,6 +188,7 @@ def schedule(plan: Plan) -> Schedule:
         eval_every=config.eval_every,
         personal_epochs=plan.personal_epochs,
         held_out=plan.held_out,
+        score=plan.score,
         num_rounds=config.rounds,
         metrics=plan.metrics.names,
         headline=plan.metrics.headline_key,

@@ -24,6 +24,7 @@ from fl_protocol.messages import Setup
 from fl_protocol.replies import BadReply, Probed, Scored
 from fl_protocol.settings import LocalSettings
 from fl_protocol.types import Arrays, ClientId, client_order
+from fl_strategies.population.means import Means
 from fl_strategies.population.tally import Tally
 from fl_strategies.recipes import Recipe, flat_parameters, parameters, parse
 from fl_strategies.round.exchange import exchange
@@ -73,7 +74,8 @@ class ComposedStrategy(Strategy):
         who, when, state = self.participation, self.schedule, self.hooks.state
         self.topology = self.recipe.topology(self.parameters)
         self.weave = Weave(self.recipe, self.parameters, resources)
-        self.model = GlobalModel(self.weave, self.topology, state)
+        means = Means(when.score, self.hooks.last_models)
+        self.model = GlobalModel(self.weave, self.topology, state, means)
         setup = Setup(state.key if state else new_key(), self.recipe.projection, when.held_out)
         patience = who.wait, who.round_timeout
         self.members = Membership(
@@ -260,6 +262,7 @@ class ComposedStrategy(Strategy):
         own, record = self.topology.aggregate(self.model.topology_state, usable, weights)
         self.model.remember(own)
         metrics |= record
+        self.model.means.update(state, cohort, [reply.buffers for reply in usable], self._saved_acked)
         state.acked.update(dict.fromkeys(cohort.ids, round))
         loss = float(np.dot(cohort.share, cohort.metrics["train-loss"])) if "train-loss" in cohort.metrics else None
         self.journal.note({"weights": weights, "train/loss": loss, **metrics})

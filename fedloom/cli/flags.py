@@ -21,6 +21,7 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "model and task": {
         "model": "NAME|FILE:CLASS", "init": "FILE", "task": "NAME|FILE:CLASS", "metrics": "NAME,NAME,...", "headline": "NAME",
+        "score": "MODEL,MODEL,...",
     },
     "method": {"strategy": "BASE[+PART...]", "plugin": "FILE|MODULE"},
     "training of a client": {

@@ -7,6 +7,7 @@ from flwr.app import ArrayRecord
 from fl_protocol.arrays import from_record, to_record
 from fl_protocol.layout import Layout
 from fl_protocol.types import Arrays, State
+from fl_strategies.population.means import Means
 from fl_strategies.round.membership import Membership
 from fl_strategies.round.state import RunState
 from fl_strategies.round.weave import Weave
@@ -18,8 +19,8 @@ SUM = "sum:"  # before a secure sum's name, among what the weighting remembers: 
 class GlobalModel:
     """Opened by the first round; `state` may come from a checkpoint."""
 
-    def __init__(self, weave: Weave, topology: Topology, state: RunState | None) -> None:
-        self.weave, self.topology = weave, topology
+    def __init__(self, weave: Weave, topology: Topology, state: RunState | None, means: Means) -> None:
+        self.weave, self.topology, self.means = weave, topology, means
         self._state = state
         self._layout: Layout | None = None
         self._given: ArrayRecord | None = None  # as it was last handed out
@@ -51,6 +52,7 @@ class GlobalModel:
             buffers = {name: named[name] for name in layout.buffers}
             parts = self.weave.init(layout.dim)
             self._state = RunState(0, layout.pack(named), buffers, parts, key=members.setup.run)
+        self.means.open(self.state)
         if self.topology.name not in self.state.parts:
             self.remember(self.topology.init(self.model()))
         if members.totals:
@@ -100,4 +102,5 @@ class GlobalModel:
         """Models that the server evaluates, by the prefix of their metrics."""
         vectors = self.weave.models_to_evaluate(self.state)
         models = {prefix: self.layout.unpack(vector, self.state.buffers) for prefix, vector in vectors.items()}
+        models |= {prefix: self.layout.unpack(*one) for prefix, one in self.means.models(self.state).items()}
         return self.topology.evaluated(self.topology_state, models)

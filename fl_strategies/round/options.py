@@ -9,6 +9,7 @@ from typing import Any
 
 from fl_config.errors import ConfigError, nearest
 from fl_strategies.population.census import Census
+from fl_strategies.population.means import LastModels
 from fl_strategies.round.records import Observer
 from fl_strategies.round.state import RunState
 
@@ -47,6 +48,7 @@ class Schedule:
     metrics: tuple[str, ...] = ()  # what clients are scored by; none means what their task usually shows
     headline: str = "accuracy"  # the metric whose spread over clients is recorded
     better: str = "more"  # or "less", where a smaller headline metric is the better one
+    score: tuple[str, ...] = ()  # models that are scored beside the global one: "cohort", "population"
     num_rounds: int = 0  # planned rounds; `start` knows them, one of Flower's wrappers around the strategy does not say
 
 
@@ -58,6 +60,7 @@ class Hooks:
     save: Save | None = None  # called after rounds with everything needed to go on; says whether it wrote it
     state: RunState | None = None  # such a state to go on from
     stop: threading.Event = field(default_factory=threading.Event)
+    last_models: LastModels | None = None  # where clients' last models are kept, for the score "population"
 
 
 SECTIONS: dict[str, type[Any]] = {"participation": Participation, "schedule": Schedule, "hooks": Hooks}

@@ -11,6 +11,7 @@ import pytest
 from fl_protocol.arrays import from_record, to_record
 from fl_protocol.messages import Setup
 from fl_strategies.recipes import parameters, parse
+from fl_strategies.population.means import Means
 from fl_strategies.round.cohort import Population
 from fl_strategies.round.global_model import GlobalModel
 from fl_strategies.round.state import RunState
@@ -37,7 +38,7 @@ def members(**more: Any) -> Any:
 def made(strategy: str = "feddyn", state: RunState | None = None) -> GlobalModel:
     recipe = parse(strategy)
     chosen = parameters(recipe, {})
-    return GlobalModel(Weave(recipe, chosen, None), recipe.topology(chosen), state)
+    return GlobalModel(Weave(recipe, chosen, None), recipe.topology(chosen), state, Means((), None))
 
 
 def opened(strategy: str = "feddyn", **more: Any) -> GlobalModel:
