@@ -97,16 +97,9 @@ def subcommands(parser: argparse.ArgumentParser, dest: str) -> AddCommand:
 
 def add_options(parser: argparse.ArgumentParser, names: Sequence[str] | None = None) -> None:
     """Add one flag for every declared option (or for the named ones), with its help text and default."""
-    wanted = names or VISIBLE
     if names is None:
         parser.usage = f"{parser.prog} [FLAGS]"  # which stand below, in groups
-    grouped = [name for group in GROUPS.values() for name in group]
-    groups = {**GROUPS, "more options": {name: "VALUE" for name in wanted if name not in grouped}}
-    for title, placeholders in groups.items():
-        own = [name for name in placeholders if name in wanted]
-        group = parser.add_argument_group(title) if own else parser
-        for name in own:
-            _add_option(group, name, placeholders[name])
+    add_flags(parser, names or VISIBLE)
     files = parser.add_argument_group("settings")
     files.add_argument(
         "--config", metavar="FILE", default=None, help="a TOML file with the same keys; flags win over it"
@@ -118,6 +111,17 @@ def add_options(parser: argparse.ArgumentParser, names: Sequence[str] | None = N
         default=[],
         help="a parameter of a part, such as disco.a=0.4; may be repeated",
     )
+
+
+def add_flags(parser: argparse.ArgumentParser, wanted: Sequence[str]) -> None:
+    """The flags of these options, in groups."""
+    grouped = [name for group in GROUPS.values() for name in group]
+    groups = {**GROUPS, "more options": {name: "VALUE" for name in wanted if name not in grouped}}
+    for title, placeholders in groups.items():
+        own = [name for name in placeholders if name in wanted]
+        group = parser.add_argument_group(title) if own else parser
+        for name in own:
+            _add_option(group, name, placeholders[name])
 
 
 def _add_option(group: argparse._ActionsContainer, name: str, placeholder: str) -> None:
@@ -144,15 +148,22 @@ def given_options(args: argparse.Namespace) -> dict[str, Any]:
     A wrong name in the strategy is told here already, before Ray and torch are loaded.
     """
     values: dict[str, Any] = read_toml(Path(args.config)) if args.config else {}
+    values.update(given_flags(args))
+    values.update(parse_assignment(text) for text in args.set)
+    if isinstance(strategy := values.get("strategy"), str) and strategy.strip():
+        check_names_early(strategy, own_plugins=bool(values.get("plugin")))
+    return values
+
+
+def given_flags(args: argparse.Namespace) -> dict[str, Any]:
+    """The options that the user gave as flags."""
+    values: dict[str, Any] = {}
     for name in FLAGS:
         value = getattr(args, name.replace("-", "_"), None)
         if name in REPEATED and value is not None:
             value = ",".join(value)
         if value is not None:
             values[name] = value if isinstance(value, bool) or FLAGS[name].annotation is str else parse_scalar(value)
-    values.update(parse_assignment(text) for text in args.set)
-    if isinstance(strategy := values.get("strategy"), str) and strategy.strip():
-        check_names_early(strategy, own_plugins=bool(values.get("plugin")))
     return values
 
 

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    from fedloom.cli import bench, data, deploy, partition, predict, report, run, strategies, sweep
+    from fedloom.cli import bench, data, deploy, partition, predict, report, reproduce, run, strategies, sweep
     from fedloom.cli.flags import Parser, subcommands
 
     parser = Parser(prog="fedloom", description="Federated learning on data that is not the same everywhere.")
     parser.add_argument("--verbose", action="store_true", help="show the log on the terminal too")
     command = subcommands(parser, "command")
-    for module in (run, report, sweep, strategies, data, partition, predict, bench, deploy):
+    for module in (run, report, sweep, reproduce, strategies, data, partition, predict, bench, deploy):
         module.register(command)
     return parser
 

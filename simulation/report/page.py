@@ -22,11 +22,16 @@ from fl_runs.reading import Headline, RunRecord, group_runs, read_runs
 from simulation.report import facts
 from simulation.report.headline import shared_headline
 from simulation.report.pictures.drawing import colour_of
-from simulation.report.sections import SECTIONS
+from simulation.report.sections import SECTIONS, Panel
 from simulation.report.table import comparison
 
 HERE = Path(__file__).parent
 MOST_DROPPED = 200
+RESULTS = "are the mean over seeds ± the sample standard deviation, where there are several; MB and time are those of a mean run."
+TESTED = (
+    " The last column is the mean difference of the final figures over the seeds that both have, with the number of these pairs and "
+    "the p of a two-sided paired t-test; fewer than three pairs are not tested."
+)
 RECORD_ERRORS = """
 (() => {
   const errors = [];
@@ -52,36 +57,47 @@ def render(runs: Sequence[RunRecord], title: str | None = None, baseline: str = 
     """The page as text; the same runs give the same page."""
     groups, table = group_runs(runs), comparison(runs, baseline)
     panels = [(name, build(runs)) for name, build in SECTIONS]
-    shown = [(panel.title or name, panel) for name, panel in panels if panel is not None]
+    named = "Accuracies" if shared_headline(runs) == Headline() else "Figures"
+    return filled(
+        [(panel.title or name, panel) for name, panel in panels if panel is not None],
+        title=title or facts.title_of(groups),
+        subtitle=facts.subtitle_of(runs),
+        key=[(group.label, colour_of(i), i) for i, group in enumerate(groups)],
+        headline=facts.key_figures(runs),
+        headings=table.headings,
+        rows=table.cells() if len(runs) > 1 else [],
+        rows_caption=f"{named} {RESULTS}{TESTED if table.tested else ''}",
+        warnings=facts.warnings_of(runs),
+        model_of=facts.model_of,
+        dropped=facts.dropped_clients(runs),
+        differences=facts.differing_settings(groups),
+        groups=groups,
+        runs=runs,
+        versions=facts.versions_of(runs),
+    )
+
+
+def filled(panels: Sequence[tuple[str, Panel]], **content: Any) -> str:
+    """A page of these sections by their names; what else there may be on it is left out where it is not given."""
     slots = [
-        [{"label": label, "figure": figure.to_plotly_json()} for label, figure in p.figures.items()] for _, p in shown
+        [{"label": label, "figure": figure.to_plotly_json()} for label, figure in p.figures.items()] for _, p in panels
     ]
     scripts = [RECORD_ERRORS, get_plotlyjs(), (HERE / "report.js").read_text(encoding="utf-8")]
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    nothing: dict[str, Any] = dict.fromkeys(
+        ("subtitle", "key", "headline", "rows", "warnings", "dropped", "differences", "groups", "runs", "versions"), ()
+    )
+    page = {**nothing, **content}
     return environment.from_string((HERE / "report.html").read_text(encoding="utf-8")).render(
-        title=title or facts.title_of(groups),
-        subtitle=facts.subtitle_of(runs),
         policy=_policy(scripts),
         style=Markup((HERE / "report.css").read_text(encoding="utf-8")),
         scripts=[Markup(script) for script in scripts],
         figures=[embed(slot) for slot in slots],
-        sections=shown,
-        key=[(group.label, colour_of(i), i) for i, group in enumerate(groups)],
-        headline=facts.key_figures(runs),
-        headings=table.headings,
-        tested=table.tested,
-        figures_named="Accuracies" if shared_headline(runs) == Headline() else "Figures",
-        warnings=facts.warnings_of(runs),
-        model_of=facts.model_of,
-        rows=table.cells() if len(runs) > 1 else [],
-        dropped=facts.dropped_clients(runs),
+        sections=panels,
         most_dropped=MOST_DROPPED,
-        differences=facts.differing_settings(groups),
-        groups=groups,
-        runs=runs,
-        versions=facts.versions_of(runs),
+        **page,
     )
 
 

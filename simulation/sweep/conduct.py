@@ -72,7 +72,7 @@ def conduct(
             how["workers"] = max(1, cores() // at_once)
         with screen:
             screen.opens(len(jobs), len(jobs) - len(open_jobs))
-            orders = [_order(job, folder, how) for job in open_jobs]
+            orders = [order_for(job, folder, how) for job in open_jobs]
             outcome = Crews(folder, screen, stop or threading.Event()).make(orders, at_once)
         done = [folder / job.name for job in jobs if is_finished(folder / job.name)]
         result = SweepResult(folder, done, outcome, len(jobs))
@@ -101,7 +101,7 @@ def room_for(config: Options) -> int:
     return max(1, cores() // each)
 
 
-def _order(job: Job, folder: Path, how: Mapping[str, Any]) -> Job:
+def order_for(job: Job, folder: Path, how: Mapping[str, Any]) -> Job:
     """The job with its folder: begun, or gone on with where it was."""
     place = folder / job.name
     clear_drafts(place)

@@ -87,15 +87,15 @@ def clear_drafts(folder: Path) -> None:
 
 
 @contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
-    """Within it, no other process sweeps in this folder; the system frees it even if this process is killed."""
+def alone_in(folder: Path, what: str = "A sweep") -> Iterator[None]:
+    """Within it, no other process makes runs in this folder; the system frees it even if this process is killed."""
     made = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / LOCK)
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        raise ConfigError(f"A sweep is already running in {folder}: wait for it, or choose another --out.") from None
+        raise ConfigError(f"{what} is already running in {folder}: wait for it, or choose another --out.") from None
     try:
         yield
     finally:

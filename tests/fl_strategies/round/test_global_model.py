@@ -10,8 +10,8 @@ import pytest
 
 from fl_protocol.arrays import from_record, to_record
 from fl_protocol.messages import Setup
-from fl_strategies.recipes import parameters, parse
 from fl_strategies.population.means import Means
+from fl_strategies.recipes import parameters, parse
 from fl_strategies.round.cohort import Population
 from fl_strategies.round.global_model import GlobalModel
 from fl_strategies.round.state import RunState
