@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip
 
-.PHONY: setup demo test lint format run-config clean
+.PHONY: setup demo test lint format run-config published clean
 
 setup: $(VENV)/.ready
 
@@ -34,6 +34,9 @@ format: setup
 
 run-config: setup
 	$(BIN)/python -m fl_runs.run_config pyproject.toml
+
+published: setup  # the table of experiments/README.md, from the results that are kept
+	$(BIN)/fedloom reproduce --table experiments/README.md
 
 test: lint
 	$(BIN)/fedloom data fetch fashion-mnist digits
