@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 RESULTS, RUNS = Path("experiments") / "results", Path("runs") / "reproduce"
 SECONDS = {"h": 3600, "m": 60, "s": 1}
 HOW = ["engine", "workers", "device", "gpus-per-client", "ray-address"]
+WIDE = 200  # characters
 LISTED = ("Row", "Data", "Method", "Published", "Ours", "Verdict")
 
 
@@ -68,7 +69,10 @@ def command_reproduce(args: argparse.Namespace) -> int:
     rows, results = selected(every, args.names) if args.names else every, Path(args.results)
     if args.list or args.table is not None:
         told = side_by_side(rows, read_results(results), args.seeds)
-        print_rows(told) if args.list else _put_table(told, args.table)
+        if args.list:
+            print_rows(told)
+        if args.table is not None:
+            put_table(told, args.table)
         return 0
     if not args.names:
         raise ConfigError(
@@ -126,10 +130,11 @@ def print_rows(rows: list[Ours]) -> None:
     shown = Table(*LISTED, box=None, pad_edge=False)
     for of_row in cells(rows):
         shown.add_row(*(of_row[place] for place in columns))
-    Console().print(shown, markup=False)
+    # Where nobody has a width, as in a file, a row is one line.
+    Console(width=None if sys.stdout.isatty() else WIDE).print(shown)
 
 
-def _put_table(rows: list[Ours], file: str) -> None:
+def put_table(rows: list[Ours], file: str) -> None:
     from simulation.reproduce.beside import as_markdown, put_into
 
     if file:

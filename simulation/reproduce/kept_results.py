@@ -12,7 +12,6 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -147,8 +146,6 @@ def machine() -> dict[str, Any]:
 
 
 def processor(about: Path = Path("/proc/cpuinfo")) -> str:
-    told: Mapping[str, str] = {}
-    if about.is_file():
-        lines = about.read_text(encoding="utf-8", errors="replace").splitlines()
-        told = dict((part.strip() for part in line.split(":", 1)) for line in lines if ":" in line)  # type: ignore[misc]
-    return told.get("model name") or platform.processor() or platform.machine()
+    text = about.read_text(encoding="utf-8", errors="replace") if about.is_file() else ""
+    named = re.search(r"^model name\s*: *(.+)$", text, re.MULTILINE)
+    return named[1].strip() if named else platform.processor() or platform.machine()

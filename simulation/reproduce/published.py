@@ -144,7 +144,7 @@ def _row(file: Path, table: Mapping[str, Any], name: str, method: str, figure: f
         method=how["shown"],
         settings=settings,
         figure=None if isinstance(figure, str) else float(figure),
-        above=f"{file.stem}-{name}-{figure.removeprefix(ABOVE)}" if str(figure).startswith(ABOVE) else "",  # type: ignore[union-attr]
+        above=f"{file.stem}-{name}-{figure.removeprefix(ABOVE)}" if isinstance(figure, str) and figure != BASE else "",
         measure=told["measure"],
         score=told["score"],
         tolerance=float(told["tolerance"]),
