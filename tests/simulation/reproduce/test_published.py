@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fl_config.errors import ConfigError
+from fl_data.division import ClientCounts, dataset_of
 from fl_runs.plan import make_plan
 from simulation.reproduce.published import read_tables, selected
 from tests.simulation.reproduce.toy_table import toy_table
@@ -35,6 +36,14 @@ def test_every_setting_is_one_that_a_run_takes() -> None:
             plan = make_plan(setting.values)
             model = row.score.partition("/")[0]
             assert model in ("global", "personal") or model in plan.score, row.name
+
+
+def test_the_split_of_a_row_is_the_published_one() -> None:
+    """Through the row's own setting and seed, as a run divides the data."""
+    (row,) = selected(read_tables(), ["niid-fashion-dirichlet-fedavg"])
+    config = make_plan({**row.settings[0].values, "seed": row.seed}).config
+    counts = ClientCounts(config, dataset_of(config))
+    assert [int(each.sum()) for each in counts] == [6370, 2405, 6357, 6470, 7449, 6873, 4416, 8072, 4399, 7189]
 
 
 def test_the_best_of_several_settings_counts() -> None:
