@@ -83,6 +83,7 @@ def command_reproduce(args: argparse.Namespace) -> int:
         from simulation.reproduce.making import make_missing
         from simulation.sweep.screen import screen
 
+    how = {key: value for key, value in given_flags(args).items() if key in HOW}
     folder, spent = Path(args.out).resolve(), threading.Event()
     with stoppable() as stop:
 
@@ -95,7 +96,7 @@ def command_reproduce(args: argparse.Namespace) -> int:
         if budget is not None:
             clock.start()
         try:
-            made = make_missing(rows, args.seeds, folder, results, given_flags(args), screen(), stop)
+            made = make_missing(rows, args.seeds, folder, results, how, screen(), stop)
         finally:
             clock.cancel()
     told = side_by_side(rows, read_results(results), args.seeds)
