@@ -53,6 +53,7 @@ class Row:
     settings: tuple[Setting, ...]
     figure: float | None
     above: str  # the row that it must be above, where a gain is claimed
+    base: str  # that row's method
     measure: str
     score: str
     tolerance: float
@@ -69,7 +70,7 @@ class Row:
     @property
     def published(self) -> str:
         if self.above:
-            return f"above {self.above}"
+            return f"above {self.base}"
         return BASE if self.figure is None else f"{self.figure:g}{self.unit}"
 
     @property
@@ -131,6 +132,7 @@ def _row(file: Path, table: Mapping[str, Any], name: str, method: str, figure: f
         raise ConfigError(f"{where}: the measure is 'accuracy' or 'rounds to 97', but {told['measure']!r} was given.")
     if isinstance(figure, str) and figure != BASE and figure.removeprefix(ABOVE) not in data["published"]:
         raise ConfigError(f"{where}: a figure is a number, 'base' or 'above METHOD', but {figure!r} was given.")
+    base = figure.removeprefix(ABOVE) if isinstance(figure, str) and figure != BASE else ""
     common = flatten({**table.get("setting", {}), **data.get("setting", {}), **how.get("setting", {})})
     variants = [flatten(one) for one in how.get("best-of", [{}])]
     settings = tuple(
@@ -144,7 +146,8 @@ def _row(file: Path, table: Mapping[str, Any], name: str, method: str, figure: f
         method=how["shown"],
         settings=settings,
         figure=None if isinstance(figure, str) else float(figure),
-        above=f"{file.stem}-{name}-{figure.removeprefix(ABOVE)}" if isinstance(figure, str) and figure != BASE else "",
+        above=f"{file.stem}-{name}-{base}" if base else "",
+        base=table["method"][base]["shown"] if base else "",
         measure=told["measure"],
         score=told["score"],
         tolerance=float(told["tolerance"]),

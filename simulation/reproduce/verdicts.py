@@ -97,7 +97,7 @@ def verdict(one: Ours, others: Mapping[str, Ours]) -> str:
     if row.above:
         base = others.get(row.above)
         if base is None or base.mean is None or one.mean is None:
-            return f"{row.above} not run"
+            return f"{row.base} not run"
         gain = one.mean - base.mean
         return f"gains {gain:.2f} points" if gain > 0 else f"no gain: {gain:+.2f} points"
     if row.figure is None:

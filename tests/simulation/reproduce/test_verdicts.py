@@ -67,7 +67,7 @@ def test_of_several_settings_the_best_counts_once_all_are_run(rows: dict[str, Ro
     told = {one.row.name: one for one in side_by_side([base, row], known)}
     assert told[row.name].text == "55.00 % (prox.mu=1.0)"
     assert verdict(told[row.name], told) == "gains 5.00 points"
-    assert verdict(told[row.name], {}) == "toy-iid-fedavg not run"
+    assert verdict(told[row.name], {}) == "FedAvg not run"
     known |= results(base, [0.6])
     told = {one.row.name: one for one in side_by_side([base, row], known)}
     assert verdict(told[row.name], told) == "no gain: -5.00 points"
