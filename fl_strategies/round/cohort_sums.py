@@ -22,6 +22,7 @@ from fl_strategies.round.membership import Totals
 from fl_strategies.round.orders import Orders
 from fl_strategies.round.records import Journal
 from fl_strategies.round.secure_sum import NoSum, secure_sum
+from fl_strategies.sampling import cohort_size
 
 log = logging.getLogger("fedloom")
 
@@ -39,7 +40,7 @@ class CohortSums:
         weave, who, online = self.orders.weave, self.orders.participation, len(self.orders.members.online)
         if not weave.weighting.round_sums:
             return
-        size = online if who.sampler == "bernoulli" else min(online, max(1, int(who.fraction_train * online + 1e-9)))
+        size = online if who.sampler == "bernoulli" else cohort_size(online, who.fraction_train)
         if size < FEWEST:
             raise ConfigError(
                 f"{weave.recipe.weighting!r} needs a secure sum over {FEWEST} or more clients in every round, but {size} of "

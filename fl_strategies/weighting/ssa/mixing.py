@@ -100,9 +100,7 @@ def learn_weights_by_shares(
     clients, samples = len(mixture.updates), len(mixture.x)
     if clients == 1:
         return np.ones(1)
-    descent = Descent(
-        lambda_we=lambda_we, lr=lr, momentum=momentum, nesterov=nesterov, weight_decay=weight_decay
-    )
+    descent = Descent(lambda_we=lambda_we, lr=lr, momentum=momentum, nesterov=nesterov, weight_decay=weight_decay)
     log_shares = log_shares_of(shares, mixture.flat.theta.device)
     v = starting_logits(init, clients)
     velocity = np.zeros_like(v)

@@ -20,7 +20,7 @@ from fl_config.errors import ConfigError
 Array = NDArray[np.float64]
 RIDGE = 0.1
 GROWTH = 10.0  # between the priors of the path along which the solution is followed
-TOLERANCE, STEPS, HALVINGS = 1e-12, 200, 60
+NEAR, STEPS, HALVINGS = 1e-14, 100, 40  # NEAR: a gain that the next step, being Newton's, squares
 
 
 class Fit(NamedTuple):
@@ -43,8 +43,8 @@ def fit_shares(class_means: ArrayLike, counts: ArrayLike, target_features: Array
     _check(means, n, phi, prior)
     known = n > 0
     factor = _spread(phi)
-    design = np.linalg.solve(factor, means[known].T)  # S^(-1/2) M up to a rotation, which norms do not see
-    goal = np.linalg.solve(factor, phi.mean(axis=0))
+    design: Array = np.linalg.solve(factor, means[known].T).astype(np.float64)  # S^(-1/2) M up to a rotation, which norms do not see
+    goal: Array = np.linalg.solve(factor, phi.mean(axis=0)).astype(np.float64)
     shares = np.zeros(len(n))
     shares[known] = _solve(design, goal, n[known] / n.sum(), prior)
     miss = design @ shares[known] - goal
@@ -76,7 +76,7 @@ def _solve(design: Array, goal: Array, anchor: Array, prior: float) -> Array:
     while True:
         u = _newton(hessian, pull, log_anchor, level, u)
         if level <= prior:
-            return np.exp(u) / np.exp(u).sum()
+            return np.asarray(np.exp(u) / np.exp(u).sum(), dtype=np.float64)
         level = max(prior, level / GROWTH)
 
 
@@ -97,13 +97,11 @@ def _newton(hessian: Array, pull: Array, log_anchor: Array, prior: float, u: Arr
         move = root * (free + nu * along)  # of q
         step = (nu - slope - hessian @ move) / prior  # of u, defined where q underflows
         gain = float(slope @ move)
-        if -gain <= TOLERANCE**2 * max(1.0, abs(now)):
-            break
+        if -gain <= NEAR * max(1.0, abs(now)):
+            return _on_simplex(u + step)
         size = 1.0
         for _ in range(HALVINGS):
-            tried = u + size * step
-            tried = tried - tried.max()
-            tried -= np.log(np.exp(tried).sum())
+            tried = _on_simplex(u + size * step)
             then = value(tried)
             if then <= now + 1e-4 * size * gain:
                 break
@@ -112,6 +110,12 @@ def _newton(hessian: Array, pull: Array, log_anchor: Array, prior: float, u: Arr
             break  # no step is seen to gain any more: rounding has the last word
         u, now = tried, then
     return u
+
+
+def _on_simplex(u: Array) -> Array:
+    """u less a constant, so that exp u sums to 1."""
+    shifted = u - u.max()
+    return np.asarray(shifted - np.log(np.exp(shifted).sum()))
 
 
 def _check(means: Array, n: Array, phi: Array, prior: float) -> None:
