@@ -4,7 +4,7 @@ from fl_strategies.weighting.ssa.learning import learn_weights
 from fl_strategies.weighting.ssa.loss import SsaTerms, ssa_loss, ssa_terms
 from fl_strategies.weighting.ssa.method import Ssa
 from fl_strategies.weighting.ssa.mixing import Mixture, learn_weights_by_shares
-from fl_strategies.weighting.ssa.params import SsaParams
+from fl_strategies.weighting.ssa.parameters import SsaParams
 from fl_strategies.weighting.ssa.samples import predict_samples
 from fl_strategies.weighting.ssa.shares import class_shares
 

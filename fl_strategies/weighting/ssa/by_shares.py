@@ -31,7 +31,7 @@ from fl_strategies.weighting.ssa.mixing import (
     learn_weights_by_shares,
     log_shares_of,
 )
-from fl_strategies.weighting.ssa.params import SsaParams
+from fl_strategies.weighting.ssa.parameters import SsaParams
 from fl_strategies.weighting.ssa.shares import Fit, fit_shares
 from fl_strategies.weighting.ssa.views import FORWARD_BATCH, client_views, over_cohort, usable_clients
 

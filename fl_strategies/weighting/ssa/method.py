@@ -48,7 +48,7 @@ from fl_strategies.weighting.ssa.learning import (
     starting_logits,
 )
 from fl_strategies.weighting.ssa.loss import SsaTerms, log_softmax, ssa_loss, ssa_terms
-from fl_strategies.weighting.ssa.params import SsaParams
+from fl_strategies.weighting.ssa.parameters import SsaParams
 from fl_strategies.weighting.ssa.samples import predict_samples
 from fl_strategies.weighting.ssa.views import client_views
 

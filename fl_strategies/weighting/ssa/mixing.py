@@ -45,7 +45,8 @@ class Mixture:
         self.flat.zero_grad()
         divergence(torch.softmax(self.flat.model(self.x[index]), dim=1).mean(dim=0), log_shares).backward()  # type: ignore[no-untyped-call]
         gradient = self.flat.to_canonical(self.flat.grad).astype(np.float64)
-        return np.array([np.einsum("d,d->", row.astype(np.float64), gradient) for row in self.updates])
+        # Not by einsum or a BLAS, whose order of summing depends on where the numbers lie in memory.
+        return np.array([(row * gradient).sum() for row in self.updates])
 
     @torch.no_grad()
     def loss(self, weights: Weights, log_shares: Tensor) -> float:
@@ -112,7 +113,7 @@ def learn_weights_by_shares(
             w = np.exp(log_w)
             mixture.load(w)
             g = mixture.slope(log_shares, index) + lambda_we * (log_w + 1.0)
-            v -= lr * descent.direction(w * (g - w @ g), v, velocity)
+            v -= lr * descent.direction(w * (g - (w * g).sum()), v, velocity)
             done += 1
         epoch += 1
     w = np.exp(log_softmax(v))

@@ -19,6 +19,7 @@ from fl_config.errors import ConfigError
 
 Array = NDArray[np.float64]
 RIDGE = 0.1
+DIGITS = 12
 GROWTH = 10.0  # between the priors of the path along which the solution is followed
 NEAR, STEPS, HALVINGS = 1e-14, 100, 40  # NEAR: a gain that the next step, being Newton's, squares
 
@@ -43,7 +44,9 @@ def fit_shares(class_means: ArrayLike, counts: ArrayLike, target_features: Array
     _check(means, n, phi, prior)
     known = n > 0
     factor = _spread(phi)
-    design: Array = np.linalg.solve(factor, means[known].T).astype(np.float64)  # S^(-1/2) M up to a rotation, which norms do not see
+    design: Array = np.linalg.solve(factor, means[known].T).astype(
+        np.float64
+    )  # S^(-1/2) M up to a rotation, which norms do not see
     goal: Array = np.linalg.solve(factor, phi.mean(axis=0)).astype(np.float64)
     shares = np.zeros(len(n))
     shares[known] = _solve(design, goal, n[known] / n.sum(), prior)
@@ -76,7 +79,8 @@ def _solve(design: Array, goal: Array, anchor: Array, prior: float) -> Array:
     while True:
         u = _newton(hessian, pull, log_anchor, level, u)
         if level <= prior:
-            return np.asarray(np.exp(u) / np.exp(u).sum(), dtype=np.float64)
+            # Digits beyond these are the linear algebra library's: they depend on where the numbers lie in memory.
+            return np.round(np.asarray(np.exp(u) / np.exp(u).sum(), dtype=np.float64), DIGITS)
         level = max(prior, level / GROWTH)
 
 

@@ -30,7 +30,9 @@ def test_one_step_of_two_clients_and_three_classes_by_hand() -> None:
     g = (3/4 log2^2, 0), dv = (3/16, -3/16) log2^2.
     """
     mixture, q = biases((math.log(4), 0, 0), (0, 0, 0)), [0.25, 0.25, 0.5]
-    assert mixture.loss(np.array([0.5, 0.5]), log_shares_of(q, torch.device("cpu"))) == pytest.approx(LOG2 / 4, abs=1e-6)
+    assert mixture.loss(np.array([0.5, 0.5]), log_shares_of(q, torch.device("cpu"))) == pytest.approx(
+        LOG2 / 4, abs=1e-6
+    )
     w = learn_weights_by_shares(mixture, q, lambda_we=0.0, lr=1.0, momentum=0.0, nesterov=False, steps=1, batch_size=0)
     assert w[0] == pytest.approx(1 / (1 + math.exp(3 / 8 * LOG2**2)), abs=1e-6)
 

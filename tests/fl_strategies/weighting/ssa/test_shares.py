@@ -24,7 +24,9 @@ def test_one_hot_features_give_the_true_shares(shares: list[int]) -> None:
     q = class_shares(np.eye(4), [1, 2, 3, 4], features, prior=1e-9)
     np.testing.assert_allclose(q, np.array(shares) / 10, atol=1e-7)
     if min(shares):  # where the prior agrees, its weight does not matter
-        np.testing.assert_allclose(class_shares(np.eye(4), shares, features, prior=5.0), np.array(shares) / 10, atol=1e-9)
+        np.testing.assert_allclose(
+            class_shares(np.eye(4), shares, features, prior=5.0), np.array(shares) / 10, atol=1e-9
+        )
 
 
 def test_it_is_the_minimum() -> None:

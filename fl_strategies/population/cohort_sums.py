@@ -2,7 +2,7 @@
 
 The clients are asked after they have trained, so that the sum is over those whose replies are used; who vanishes in between is left
 out of it. The server learns the totals only. What is summed of two cohorts that differ by one client tells that client's part by
-subtraction: this holds for every sum of this kind, and docs/methods.md says so.
+subtraction: this holds for every sum of this kind, and docs/fedssa.md says so.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from fl_strategies.weighting.ssa.params import OF_SHARES, OF_VIEWS, SsaParams
+from fl_strategies.weighting.ssa.parameters import OF_SHARES, OF_VIEWS, SsaParams
 
 
 def test_the_papers_criterion_is_the_default() -> None:
