@@ -24,9 +24,9 @@ from fl_protocol.messages import Setup
 from fl_protocol.replies import BadReply, Probed, Scored
 from fl_protocol.settings import LocalSettings
 from fl_protocol.types import Arrays, ClientId, client_order
+from fl_strategies.population.cohort_sums import CohortSums
 from fl_strategies.population.tally import Tally
 from fl_strategies.recipes import Recipe, flat_parameters, parameters, parse
-from fl_strategies.population.cohort_sums import CohortSums
 from fl_strategies.round.exchange import exchange
 from fl_strategies.round.global_model import GlobalModel
 from fl_strategies.round.membership import Membership
