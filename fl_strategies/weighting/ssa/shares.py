@@ -80,7 +80,7 @@ def _solve(design: Array, goal: Array, anchor: Array, prior: float) -> Array:
         u = _newton(hessian, pull, log_anchor, level, u)
         if level <= prior:
             # Digits beyond these are the linear algebra library's: they depend on where the numbers lie in memory.
-            return np.round(np.asarray(np.exp(u) / np.exp(u).sum(), dtype=np.float64), DIGITS)
+            return np.asarray(np.round(np.exp(u) / np.exp(u).sum(), DIGITS), dtype=np.float64)
         level = max(prior, level / GROWTH)
 
 
