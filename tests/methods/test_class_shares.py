@@ -41,7 +41,7 @@ def test_engines_and_resumes_give_the_same_bits(tmp_path: Path) -> None:
         {"strategy": "moon+ssa", "ssa.criterion": "shares"},
         {
             "strategy": "fedssa-shares",
-            "model": "resnet20",
+            "model": "resnet20:bn",
             "partition": "iid",
             "fraction": 1.0,
             "clients": 3,
