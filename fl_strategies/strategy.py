@@ -24,6 +24,7 @@ from fl_protocol.messages import Setup
 from fl_protocol.replies import BadReply, Probed, Scored
 from fl_protocol.settings import LocalSettings
 from fl_protocol.types import Arrays, ClientId, client_order
+from fl_strategies.population.cohort_sums import CohortSums
 from fl_strategies.population.tally import Tally
 from fl_strategies.recipes import Recipe, flat_parameters, parameters, parse
 from fl_strategies.round.exchange import exchange
@@ -85,6 +86,7 @@ class ComposedStrategy(Strategy):
             self.recipe, self.weave, self.topology, self.members, setup, who, when, self.local, when.num_rounds
         )
         self.journal = Journal(self.hooks.observers)
+        self.sums = CohortSums(self.orders, self.journal, self.hooks.stop)
         self._saved_acked = state.acked.copy() if state else Tally()
         self._round = Round(0)
 
@@ -218,6 +220,7 @@ class ComposedStrategy(Strategy):
                 f"{needs!r} must know how many rounds there will be, which a wrapper does not say: give the strategy num_rounds."
             )
         self.members.register(grid)
+        self.sums.open(grid)
         return self.model.open(initial, self.members)
 
     def _prepare_clients(self, grid: Grid) -> None:
@@ -255,6 +258,7 @@ class ComposedStrategy(Strategy):
         """Let the parts make the next global model of the round's replies."""
         state, usable = self.model.state, self._round.usable
         cohort = self._round.cohort(self.members, state.omega)
+        cohort.sums = self.sums.over(cohort, self.model)
         weights, metrics = self.weave.step(state, cohort, self.orders.settings(round), self.orders.rounds)
         state.buffers = average_buffers([reply.buffers for reply in usable], weights)
         own, record = self.topology.aggregate(self.model.topology_state, usable, weights)
