@@ -184,7 +184,10 @@ class LocalClient(NumPyClient):
             )
         if not order.keys:
             return MaskedPart(public_key=masking.public_key(self.secret(), order.session))
-        values, keys = vector_of(order.of, self._facts()), [bytes.fromhex(key) for key in order.keys]
+        if len(order.arrays):
+            load_arrays(self.flat, from_record(order.arrays), self.client_id)
+        values = vector_of(order.of, self._facts(), order.arguments)
+        keys = [bytes.fromhex(key) for key in order.keys]
         return MaskedPart(masked=masking.masked(values, self.secret(), order.session, keys))
 
     def train(self, order: Train) -> Trained:

@@ -55,6 +55,8 @@ def masked(values: NDArray[np.int64], secret: bytes, session: str, keys: Sequenc
     own = public_key(secret, session)
     if own not in keys or len(set(keys)) < max(FEWEST, len(keys)):
         raise ConfigError(f"A secure sum needs {FEWEST} or more different clients, this one among them.")
+    if len(values) and int(np.abs(values).max()) > (2**63 - 1) // len(keys):
+        raise ConfigError(f"A number of this client is too large for a secure sum over {len(keys)} clients.")
     private = key_for(secret, session)
     everyone = hashlib.sha256(b"".join(sorted(keys))).digest()  # other clients, other masks
     total = np.asarray(values).astype("<u8")

@@ -48,20 +48,6 @@ def check_names(names: Sequence[str] = OUR_NAMES) -> None:
             )
 
 
-def check_folders() -> None:
-    """Raise a sentence where the folder of the script, or the current one, holds files of our names.
-
-    For processes that others start for us: they look there first, before anything of ours could correct that.
-    """
-    for folder in dict.fromkeys([Path.cwd(), Path(sys.path[0] or ".").resolve()]):
-        taken = [folder / f"{name}.py" for name in OUR_NAMES if (folder / f"{name}.py").is_file()]
-        if taken and folder != HOME:
-            raise ConfigError(
-                f"{taken[0]} has the name of a package of FedLoom, which the workers of Flower's own engine would take for it: "
-                "use --engine ray or inline, or rename the file."
-            )
-
-
 def is_ours(place: str) -> bool:
     """Whether a file is one of ours, by where it lies."""
     file = Path(place)

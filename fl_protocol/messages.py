@@ -1,7 +1,7 @@
 """What the server says to a client: one dataclass per message. `codec` packs and unpacks them; nobody else knows the keys.
 
     Introduce   who are you, how many examples have you, and the numbers that the recipe asks for   (before round 1)
-    MaskedSum   your part of a sum of which the server learns the total only                        (before round 1)
+    MaskedSum   your part of a sum of which the server learns the total only           (before round 1, or with a round's model)
     Probe       train the initial model that you build yourself; only the head's update is wanted    (before round 1)
     Train       train from these arrays                                                            (every round)
     Evaluate    how good is this model on your held-out data                                       (where clients are scored)
@@ -49,6 +49,8 @@ class MaskedSum:
         default_factory=list
     )  # everybody's public keys; none at first, when the client sends its own
     setup: Setup = field(default_factory=Setup)
+    arguments: dict[str, Any] = field(default_factory=dict)  # with which the vector is computed
+    arrays: ArrayRecord = field(default_factory=ArrayRecord)  # the model that it is computed with, if one is needed
 
 
 @dataclass

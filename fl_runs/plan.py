@@ -17,8 +17,9 @@ from fl_models import check_model_spec
 from fl_protocol.code import Code, check_unchanged, code_of_folder, code_on_disk
 from fl_runs.tracking.tracking import chosen as chosen_trackers
 from fl_strategies.meaning import check_needs
+from fl_strategies.parts import PARTS
 from fl_strategies.population.means import chosen_models
-from fl_strategies.recipes import Recipe, flat_parameters, parameters, parse
+from fl_strategies.recipes import Recipe, flat_parameters, parameters, parse, without_defaults
 from fl_tasks import CLASSES, LABELS, ChosenMetrics, Task, chosen_metrics, load_task
 
 PERSONAL_HELD_OUT = 0.2
@@ -72,7 +73,8 @@ def make_plan(values: Mapping[str, Any]) -> Plan:
 
 def plan_of_run(run_config: Mapping[str, Any]) -> Plan:
     """The plan of an app's run config."""
-    return _plan(options_of_run(run_config))
+    config = options_of_run(run_config)
+    return _plan(config.model_copy(update={"parts": without_defaults(config.parts)}))
 
 
 def plan_of_folder(values: Mapping[str, Any], sources: Path) -> Plan:
@@ -109,15 +111,16 @@ def _woven(config: Options, code: Code) -> Plan:
     topology.check(config.clients)
     chosen_models(config.score, config.strategy, topology)
     if config.dp_clip:
-        _check_private_replies(recipe)
+        _check_private_replies(recipe, chosen)
     known = config.model_copy(update={"sources": code.sums, "code": code.packed()})
     return Plan(known, recipe, chosen, task, metrics, code)
 
 
-def _check_private_replies(recipe: Recipe) -> None:
+def _check_private_replies(recipe: Recipe, chosen: Mapping[str, Params]) -> None:
     """Differential privacy covers the model that a client sends; a recipe that has it send more would undo that."""
     beside = recipe.one("topology") or recipe.one("drift")
-    if beside is None and any(half.reports for half in recipe.halves("weighting").values()):
+    weighting = PARTS[recipe.weighting].half("weighting")(chosen[recipe.weighting])
+    if beside is None and (weighting.reports or weighting.round_sums):
         beside = recipe.weighting
     if beside is not None:
         raise ConfigError(

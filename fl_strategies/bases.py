@@ -18,6 +18,7 @@ class Base:
     parts: tuple[str, ...]
     weighting: str = "size"  # what it weighs by unless a plug-in says otherwise
     title: str = ""
+    settings: tuple[tuple[str, str], ...] = ()  # parameters by dotted key that make it this method and no other
 
 
 # A part needs a row here only where it is also a base of its own.
@@ -47,6 +48,12 @@ BASES: dict[str, Base] = {
     "asd": Base("ASD", ("asd",), title="FedAvg with adaptive self-distillation"),
     "feddisco": Base("FedDisco", ("disco",)),
     "fedssa": Base("FedSSA", ("ssa",)),
+    "fedssa-shares": Base(
+        "FedSSAShares",
+        ("ssa",),
+        title="FedSSA with weights by which the model predicts the target's class shares",
+        settings=(("ssa.criterion", "shares"),),
+    ),
     "afl": Base("AFL", ("afl",)),
     "fedcuau": Base("FedCUAU", ("cuau",), title="clusters by the skew of their labels"),
 }

@@ -32,6 +32,7 @@ class Recipe:
 
     name: str
     parts: tuple[str, ...]
+    settings: tuple[tuple[str, str], ...] = ()  # parameters that the base fixes
     outgoing: str = "size"  # the base's own weighting, for rounds in which the weighting does not decide
 
     def of(self, slot: str) -> tuple[str, ...]:
@@ -109,13 +110,17 @@ def parse(expression: str) -> Recipe:
     parts = asked if weighted else [*asked, base.weighting]
     check_meaning(expression, [PARTS[name] for name in parts], added)
     ordered = tuple(sorted(parts, key=lambda name: PARTS[name].order))
-    return Recipe(_canonical(ordered), ordered, base.weighting)
+    return Recipe(_canonical(ordered, base_name), ordered, base.settings, base.weighting)
 
 
-def _canonical(parts: tuple[str, ...]) -> str:
-    """One name for one set of parts: the first base (in the table's order) that is in it, then what is left."""
+def _canonical(parts: tuple[str, ...], given: str) -> str:
+    """One name for one set of parts: the first base (in the table's order) that is in it, then what is left.
+
+    A base that fixes parameters keeps its name, as its parts alone do not make it.
+    """
     own = set(parts)
-    for name, base in list(BASES.items())[1:]:
+    fixed = {given: BASES[given]} if BASES[given].settings else {}
+    for name, base in (fixed or dict(list(BASES.items())[1:])).items():
         if set(base.parts) <= own:
             rest = [p for p in parts if p not in base.parts and p != base.weighting]
             return "+".join([name, *rest])
@@ -153,6 +158,13 @@ def parameters(recipe: Recipe, given: Mapping[str, Any]) -> dict[str, Params]:
             raise ConfigError(
                 f"The parameter {key!r} belongs to {part!r}, which the strategy {recipe.name!r} does not use."
             )
+    for key, fixed in recipe.settings:
+        part, _, field = key.partition(".")
+        if (wanted := values[part].setdefault(field, fixed)) != fixed:
+            raise ConfigError(
+                f"The strategy {recipe.name!r} is the one with {key} = {fixed!r}, but {wanted!r} was given: leave it out, or choose "
+                "another strategy."
+            )
     built: dict[str, Params] = {}
     problems: list[str] = []
     for part, fields in values.items():
@@ -163,6 +175,12 @@ def parameters(recipe: Recipe, given: Mapping[str, Any]) -> dict[str, Params]:
     if problems:
         raise ConfigError("\n".join(problems))
     return built
+
+
+def without_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys that say something: a run config of Flower's has every key, and most hold what would be taken anyway."""
+    plain = flat_parameters()
+    return {key: value for key, value in given.items() if key not in plain or value != plain[key]}
 
 
 def flat_parameters(parts: Mapping[str, Params] | None = None) -> dict[str, Any]:

@@ -39,8 +39,13 @@ def sample_cohort(
             chosen = np.flatnonzero(generator.random(len(ids)) <= fraction)
             if len(chosen):
                 return [ids[int(i)] for i in chosen]
-    count = min(len(ids), max(1, int(fraction * len(ids) + 1e-9)))
+    count = cohort_size(len(ids), fraction)
     return [ids[i] for i in sorted(generator.choice(len(ids), size=count, replace=False))]
+
+
+def cohort_size(clients: int, fraction: float) -> int:
+    """How many of so many the fixed sampler draws."""
+    return min(clients, max(1, int(fraction * clients + 1e-9)))
 
 
 def spare_clients(

@@ -24,6 +24,7 @@ from fl_protocol.messages import Setup
 from fl_protocol.replies import BadReply, Probed, Scored
 from fl_protocol.settings import LocalSettings
 from fl_protocol.types import Arrays, ClientId, client_order
+from fl_strategies.population.cohort_sums import CohortSums
 from fl_strategies.population.means import Means
 from fl_strategies.population.tally import Tally
 from fl_strategies.recipes import Recipe, flat_parameters, parameters, parse
@@ -74,8 +75,7 @@ class ComposedStrategy(Strategy):
         who, when, state = self.participation, self.schedule, self.hooks.state
         self.topology = self.recipe.topology(self.parameters)
         self.weave = Weave(self.recipe, self.parameters, resources)
-        means = Means(when.score, self.hooks.last_models)
-        self.model = GlobalModel(self.weave, self.topology, state, means)
+        self.model = GlobalModel(self.weave, self.topology, state, Means(when.score, self.hooks.last_models))
         setup = Setup(state.key if state else new_key(), self.recipe.projection, when.held_out)
         patience = who.wait, who.round_timeout
         self.members = Membership(
@@ -87,6 +87,7 @@ class ComposedStrategy(Strategy):
             self.recipe, self.weave, self.topology, self.members, setup, who, when, self.local, when.num_rounds
         )
         self.journal = Journal(self.hooks.observers)
+        self.sums = CohortSums(self.orders, self.journal, self.hooks.stop)
         self._saved_acked = state.acked.copy() if state else Tally()
         self._round = Round(0)
 
@@ -220,6 +221,7 @@ class ComposedStrategy(Strategy):
                 f"{needs!r} must know how many rounds there will be, which a wrapper does not say: give the strategy num_rounds."
             )
         self.members.register(grid)
+        self.sums.open(grid)
         return self.model.open(initial, self.members)
 
     def _prepare_clients(self, grid: Grid) -> None:
@@ -257,6 +259,7 @@ class ComposedStrategy(Strategy):
         """Let the parts make the next global model of the round's replies."""
         state, usable = self.model.state, self._round.usable
         cohort = self._round.cohort(self.members, state.omega)
+        cohort.sums = self.sums.over(cohort, self.model)
         weights, metrics = self.weave.step(state, cohort, self.orders.settings(round), self.orders.rounds)
         state.buffers = average_buffers([reply.buffers for reply in usable], weights)
         own, record = self.topology.aggregate(self.model.topology_state, usable, weights)
@@ -266,9 +269,8 @@ class ComposedStrategy(Strategy):
         state.acked.update(dict.fromkeys(cohort.ids, round))
         loss = float(np.dot(cohort.share, cohort.metrics["train-loss"])) if "train-loss" in cohort.metrics else None
         self.journal.note({"weights": weights, "train/loss": loss, **metrics})
-        numbers = {key: float(value) for key, value in metrics.items() if isinstance(value, (int, float))}
-        if loss is not None:
-            numbers["train-loss"] = loss
+        told = metrics if loss is None else {**metrics, "train-loss": loss}
+        numbers = {key: float(value) for key, value in told.items() if isinstance(value, (int, float))}
         return self.model.hand_out(), MetricRecord({"num-examples": int(cohort.sizes.sum()), **numbers})
 
     def _evaluate(self, round: int, evaluate_fn: Scores | None, result: Result) -> None:
@@ -288,8 +290,7 @@ class ComposedStrategy(Strategy):
         messages = list(self.configure_evaluate(round, arrays, config, grid))
         if messages:
             came = exchange(grid, messages, self.participation.round_timeout, self.hooks.stop)
-            metrics = self.aggregate_evaluate(round, came)
-            if metrics is not None:
+            if (metrics := self.aggregate_evaluate(round, came)) is not None:
                 result.evaluate_metrics_clientapp[round] = metrics
 
     def _finish_record(self) -> bool:

@@ -11,7 +11,7 @@ from fl_data.division import Division, names_of, training_counts, training_sizes
 from fl_runs.plan import Plan
 from fl_strategies.population.census import Census, OnlyTheClientKnows
 from fl_tasks import CLASSES, LABELS
-from simulation.engines.wire import FIRST_NODE
+from simulation.engines.transport.wire import FIRST_NODE
 
 
 class Unseen:

@@ -14,7 +14,6 @@ from flwr.serverapp import Grid
 from clients.state import entries_of
 from fl_config.errors import ConfigError
 from fl_config.options import PRIVATE, as_flat
-from fl_config.our_packages import check_folders
 from fl_config.toml import Scalar
 from fl_data import names_clients
 from fl_data.division import clients_of
@@ -91,8 +90,6 @@ def run(config: Mapping[str, Any], observers: Sequence[Observer] = (), stop: thr
     from server_app import make_app, open_server
 
     plan = prepare(config)
-    if plan.config.engine == "flower":
-        check_folders()
     trust()
     finished = True
     run_config: dict[str, Scalar] = as_flat(plan.config)

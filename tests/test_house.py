@@ -75,7 +75,7 @@ NEUTRAL = (
 LARGEST_NEUTRAL = 300
 PLAIN_WORDS = {"shared", "local"}  # also names of parts: the topology that a message means by default, and a keyword
 
-LARGEST, LARGE, MOST_LARGE, MOST_ENTRIES = 400, 250, 6, 15
+LARGEST, LARGE, MOST_LARGE, MOST_ENTRIES = 400, 250, 7, 15
 
 WITHOUT_A_TEST = {
     "fl_protocol/flower/in_process.py": "starts Flower's whole simulation: tests/simulation/engines/test_engines.py",

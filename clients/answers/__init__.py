@@ -18,7 +18,7 @@ def number_of(name: str, facts: Facts, arguments: dict[str, Any] | None = None) 
     return float(answer(NUMBERS, name, facts, arguments))
 
 
-def vector_of(name: str, facts: Facts) -> NDArray[np.int64]:
+def vector_of(name: str, facts: Facts, arguments: dict[str, Any] | None = None) -> NDArray[np.int64]:
     read_rooms((__name__,))
-    found: NDArray[np.int64] = answer(VECTORS, name, facts)
+    found: NDArray[np.int64] = answer(VECTORS, name, facts, arguments)
     return found

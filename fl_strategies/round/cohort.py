@@ -68,6 +68,7 @@ class Cohort:
         default_factory=dict
     )  # method numbers sent up, [m] each ("steps", ...)
     answers: Mapping[ClientId, Mapping[str, float]] = field(default_factory=dict)  # everyone's answers to the query
+    sums: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)  # secure sums over this cohort, by name
 
     @property
     def share(self) -> NDArray[np.float64]:

@@ -112,6 +112,9 @@ class Membership:
             self._take_from(self.census, grid)
         elif fresh := self._unknown(present):
             self._query(grid, fresh)
+        for node, client in self.clients.items():
+            if self.nodes[client] not in present and node in present:
+                self.nodes[client] = node  # it was at two nodes, and the newer one is gone
         self.online = ordered(client for client, node in self.nodes.items() if node in present)
         self._settled = None if self._unknown(present) else present
 
@@ -191,8 +194,8 @@ class Membership:
             if given != expected:
                 raise BadReply(f"client {client} has the {name.replace('_', ' ')} {given}, the server {expected}")
         if client in self.nodes and client in self.online and self.nodes[client] != node:
+            # The older node stays known, or it would be met anew in the next round and the two would take turns.
             log.warning("client %s is now at another node; the newer one is used", client)
-            self.clients.pop(self.nodes[client], None)
         self.nodes[client], self.clients[node] = node, client
         self.parameters, self.head_names, self.trunk_end = who.parameters, who.head, who.trunk_end
         self.sizes[client] = who.num_examples

@@ -62,6 +62,11 @@ class Weave:
 
         return Questions(self.recipe.weighting, self.weighting.sums, asks)
 
+    def round_sums(self, round: int, last_round: int) -> dict[str, dict[str, Any]]:
+        """Vectors that are summed over the round's cohort, with their arguments."""
+        wanted = self.weighting.round_sums if self.weighting.sums_in(round, last_round) else ()
+        return {name: self.weighting.sum_arguments(name, round, self.server.seed) for name in wanted}
+
     def named(self, name: str) -> Named:
         """A part as a message names it."""
         return name, self.params[name].model_dump() if name in self.params else {}

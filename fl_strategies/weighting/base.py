@@ -36,6 +36,7 @@ class Weighting:
     asks: ClassVar[tuple[str, ...]] = ()  # numbers that every client answers once (clients/answers)
     reports: ClassVar[tuple[str, ...]] = ()  # numbers that every client sends with each reply
     sums: ClassVar[tuple[str, ...]] = ()  # vectors whose sum over all clients is needed before anything is asked
+    round_sums: ClassVar[tuple[str, ...]] = ()  # vectors summed over a round's cohort, of the model that went out
     needs_target: ClassVar[bool] = False  # learns on the server's unlabelled target data, with whole client models
     needs_horizon: ClassVar[bool] = False  # must know which round is the last
 
@@ -44,6 +45,14 @@ class Weighting:
 
     def ask_arguments(self, name: str, sums: Sums) -> dict[str, Any]:
         """The arguments with which a client computes one of `asks`; `sums` has the totals of `sums`."""
+        return {}
+
+    def sums_in(self, round: int, last_round: int) -> bool:
+        """Whether this round's weights need `round_sums`; `cohort.sums` has them then, or nothing where too few took part."""
+        return True
+
+    def sum_arguments(self, name: str, round: int, seed: int) -> dict[str, Any]:
+        """The arguments with which a client computes one of `round_sums`; `seed` is the server's."""
         return {}
 
     def decides(self, round: int) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from simulation.engines.gpu.slots import Place
 from simulation.engines.jobs import Job
-from simulation.engines.shared_memory import Range
+from simulation.engines.transport.shared_memory import Range
 
 
 @dataclass

@@ -13,7 +13,7 @@ from flwr.serverapp import Grid
 
 from fl_config.toml import Scalar
 from fl_protocol.flower import ErrorCode, Run, begin_run, set_message_id
-from simulation.engines.wire import FIRST_NODE, RUN_ID
+from simulation.engines.transport.wire import FIRST_NODE, RUN_ID
 
 log = logging.getLogger("fedloom")
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 from flwr.app import Message
 
-from simulation.engines.shared_memory import LINE
-from simulation.engines.stored import Stored
-from simulation.engines.wire import FIRST_NODE, Answer, Task, pack_numbers
+from simulation.engines.transport.shared_memory import LINE
+from simulation.engines.transport.stored import Stored
+from simulation.engines.transport.wire import FIRST_NODE, Answer, Task, pack_numbers
 
 # How long a call of several messages should take, and what it may send back at most: fewer calls cost the engine less.
 BATCH_SECONDS, BATCH_BYTES = 0.05, 64 * 2**20

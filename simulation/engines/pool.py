@@ -21,9 +21,9 @@ from simulation.engines.cluster.travelling import HomeFolder
 from simulation.engines.crew import Call, Crew
 from simulation.engines.gpu.slots import Place, Slots
 from simulation.engines.jobs import Job, JobQueue
-from simulation.engines.shared_memory import Range, SharedMemory
-from simulation.engines.stored import looked_up
-from simulation.engines.wire import Answer, unpack_arrays, unpack_content
+from simulation.engines.transport.shared_memory import Range, SharedMemory
+from simulation.engines.transport.stored import looked_up
+from simulation.engines.transport.wire import Answer, unpack_arrays, unpack_content
 
 log = logging.getLogger("fedloom")
 GRACE = 5.0  # seconds that a worker has to finish a client that was given up; it is only killed if that hangs

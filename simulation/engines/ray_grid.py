@@ -30,9 +30,9 @@ from simulation.engines.interrupts import NoInterruptLost
 from simulation.engines.jobs import Job
 from simulation.engines.pool import Pool
 from simulation.engines.ray_start import RayStart, wanted_cores
-from simulation.engines.shared_memory import SharedMemory
-from simulation.engines.stored import Stored, key_of
-from simulation.engines.wire import FIRST_NODE, RUN_ID
+from simulation.engines.transport.shared_memory import SharedMemory
+from simulation.engines.transport.stored import Stored, key_of
+from simulation.engines.transport.wire import FIRST_NODE, RUN_ID
 from simulation.engines.worker_start import actor_class, homes
 
 LONGEST_WAIT = 0.2  # seconds that a pull waits for a reply before it looks whether it should

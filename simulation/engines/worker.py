@@ -26,8 +26,8 @@ from fl_protocol.code import trust
 from fl_protocol.flower import from_bytes, set_message_id, speak_for, to_bytes
 from simulation.engines.cluster.travelling import CONTEXTS, AwayFolder, LostLuggage, Souvenirs
 from simulation.engines.gpu.gpu_memory import reading
-from simulation.engines.shared_memory import Mapping, attach
-from simulation.engines.wire import (
+from simulation.engines.transport.shared_memory import Mapping, attach
+from simulation.engines.transport.wire import (
     RUN_ID,
     Answer,
     PackedArrays,

@@ -24,3 +24,12 @@ def test_a_client_masks_only_among_three_others_and_itself(tmp_path: Path) -> No
     first, second = masked(values, secrets[0], "s", keys), masked(values, secrets[0], "s", keys[:3])
     known = np.frombuffer(first, "<u8") - np.frombuffer(second, "<u8")
     assert (known > 2**40).all() and not np.array_equal(first, second)
+
+
+def test_a_number_that_could_make_the_sum_overflow_is_a_sentence(tmp_path: Path) -> None:
+    secrets = [host_secret(tmp_path / f"{i}.secret") for i in range(3)]
+    keys = [public_key(secret, "s") for secret in secrets]
+    largest = (2**63 - 1) // 3
+    assert masked(np.array([largest]), secrets[0], "s", keys)
+    with pytest.raises(ConfigError, match="too large for a secure sum over 3 clients"):
+        masked(np.array([0, -largest - 1]), secrets[0], "s", keys)

@@ -47,7 +47,9 @@ def test_updates_are_clipped_and_noised(tmp_path: Path) -> None:
     assert not np.array_equal(noisy, again), "noise that follows from the seed protects nobody"
 
 
-@pytest.mark.parametrize("strategy", ["scaffold", "feddyn+disco", "fedssg", "fedper", "fedcuau", "afl"])
+@pytest.mark.parametrize(
+    "strategy", ["scaffold", "feddyn+disco", "fedssg", "fedper", "fedcuau", "afl", "fedssa-shares"]
+)
 def test_recipes_that_send_more_are_refused(strategy: str) -> None:
     with pytest.raises(ConfigError, match="--dp-clip covers one model"):
         make_plan({**RUN, "strategy": strategy, "dp-clip": 1.0})

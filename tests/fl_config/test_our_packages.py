@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from fl_config import our_packages
-from fl_config.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = """
@@ -87,16 +86,6 @@ def test_an_app_of_the_users_own_may_use_our_parts(tmp_path: Path) -> None:
     (tmp_path / "client_app.py").write_text("from fedloom import Objective\napp = Objective\n")
     (tmp_path / "main.py").write_text("import client_app\nprint(client_app.app.__module__)\n")
     assert python(tmp_path, "main.py").stdout == "clients.objectives.base\n"
-
-
-def test_folders_that_workers_of_others_would_look_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    our_packages.check_folders()
-    (tmp_path / "clients.py").touch()
-    with pytest.raises(ConfigError, match=r"clients\.py has the name of a package of FedLoom.*--engine ray or inline"):
-        our_packages.check_folders()
-    monkeypatch.chdir(ROOT)
-    our_packages.check_folders()
 
 
 def test_what_is_ours() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fl_config.errors import ConfigError
-from fl_strategies.recipes import BASES, parse, plugins
+from fl_strategies.recipes import BASES, flat_parameters, parameters, parse, plugins, without_defaults
 
 DESIGN_BASES = """local fedavg fedprox scaffold feddyn feddc fednova fedavgm fedadam fedyogi fedadagrad fedexp feddf afl moon feddecorr
     fedntd fedsam fedspeed fedvra fedper fedbabu feddisco fedssa fedssg asd""".split()
@@ -75,3 +75,21 @@ def test_combinations_have_one_name() -> None:
     assert parse("fedavg+per+cuau").name == parse("fedcuau+per").name == "fedper+cuau"
     assert parse("fedbabu+cuau").parts == ("babu", "cuau", "size")
     assert parse("fedcuau+disco").weighting == "disco"
+
+
+def test_a_base_may_fix_parameters_and_says_so() -> None:
+    recipe = parse("fedssa-shares+asd")
+    assert recipe.name == "fedssa-shares+asd"
+    assert parse("fedssa").name == parse("fedavg+ssa").name == "fedssa"
+    assert parameters(recipe, {})["ssa"].model_dump()["criterion"] == "shares"
+    assert parameters(recipe, {"ssa.criterion": "shares"})["ssa"].model_dump()["criterion"] == "shares"
+    for key in ("ssa.criterion", "fedssa-shares.criterion"):
+        with pytest.raises(ConfigError, match="is the one with ssa.criterion = 'shares', but 'views' was given"):
+            parameters(recipe, {key: "views"})
+
+
+def test_a_run_config_with_every_key_leaves_a_base_what_it_fixes() -> None:
+    """Flower's run config has every key, also those that the base fixes otherwise than their default."""
+    given = without_defaults({**flat_parameters(), "ssa.shares_prior": 0.01})
+    assert given == {"ssa.shares_prior": 0.01}
+    assert parameters(parse("fedssa-shares"), given)["ssa"].model_dump()["criterion"] == "shares"

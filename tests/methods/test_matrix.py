@@ -51,6 +51,8 @@ def test_it_runs_or_is_refused_with_a_sentence(expression: str, tmp_path: Path) 
         return
     recipe = parse(expression)
     quick = {key: value for part in recipe.parts for key, value in QUICK.get(part, {}).items()}
+    if expression.startswith("fedssa-shares"):
+        quick = {"ssa.shares_steps": 5, "ssa.shares_samples": 100}
     result = run({**SMALL, "strategy": expression, "out": str(tmp_path / "run"), **quick})
     assert result.rounds == 2
     last = result.metrics[-1]
@@ -65,7 +67,13 @@ def test_few_are_refused() -> None:
     """Most of the matrix has a meaning; a mistake in the rules would show here."""
     # Rival weightings, a weighting under `local`, whole client models under private heads, and ASD twice.
     by_base = {base: [e for e in expressions() if e.split("+")[0] == base and refused(e)] for base in BASES}
-    assert {base for base in BASES if len(by_base[base]) == 6} <= {"local", "feddisco", "fedssa", "afl"}
+    assert {base for base in BASES if len(by_base[base]) == 6} <= {
+        "local",
+        "feddisco",
+        "fedssa",
+        "fedssa-shares",
+        "afl",
+    }
     assert all(
         len(by_base[base]) <= 3
         for base in ("fedavg", "scaffold", "feddyn", "feddc", "fedssg", "fedvra", "fedprox", "moon", "asd")

@@ -10,6 +10,8 @@ a target above `max_samples` is represented by a subset drawn anew each round.
 Modes. The paper's Algorithm 1 is `every_round`: the learned model goes out again; it feeds on itself where the first
 choices are wrong. `customise` (default) sends the size-weighted average out and keeps the learned model for the
 server's own target; `post_hoc` does so on the last round only; `sample_wise` learns when predicting (ssa_samples.py).
+
+Criteria. `views` is the paper's, above; `shares` (ours, by_shares.py) asks that the mixed model predict the target's class shares.
 """
 
 from __future__ import annotations
@@ -18,11 +20,10 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 from torch import Tensor
 
 from fl_config.params import Params
@@ -35,6 +36,7 @@ from fl_strategies.round.resources import ServerResources
 from fl_strategies.weighting.base import Sums, Weighed, Weighting, Weights
 from fl_strategies.weighting.disco import answered_discrepancies, disco_weights
 from fl_strategies.weighting.remembered import recall
+from fl_strategies.weighting.ssa.by_shares import SUMS, ByShares
 from fl_strategies.weighting.ssa.evidence import Evidence, gather
 from fl_strategies.weighting.ssa.learning import (
     Descent,
@@ -45,7 +47,8 @@ from fl_strategies.weighting.ssa.learning import (
     sample_order,
     starting_logits,
 )
-from fl_strategies.weighting.ssa.loss import SsaTerms, ssa_loss, ssa_terms
+from fl_strategies.weighting.ssa.loss import SsaTerms, log_softmax, ssa_loss, ssa_terms
+from fl_strategies.weighting.ssa.parameters import SsaParams
 from fl_strategies.weighting.ssa.samples import predict_samples
 from fl_strategies.weighting.ssa.views import client_views
 
@@ -54,45 +57,6 @@ __all__ = ["Ssa", "SsaParams", "SsaTerms", "learn_weights", "predict_samples", "
 WEIGHT_SUM, EVIDENCE, LAST = "weight_sum", "evidence", "last"
 
 log = logging.getLogger("fedloom")
-
-
-class SsaParams(Params):
-    mode: Literal["customise", "every_round", "post_hoc", "sample_wise"] = Field(
-        default="customise",
-        description="customise: the learned model is the server's own, the size-weighted average goes out; "
-        "every_round: the learned model goes out (the paper); post_hoc: learn on the last round; "
-        "sample_wise: learn when predicting.",
-    )
-    warmup_rounds: int = Field(default=0, ge=0, description="Rounds weighted by size before weights are learned.")
-    scale: Literal["none", "std"] = Field(
-        default="none",
-        description="std divides each client's logits by their standard deviation before they are mixed.",
-    )
-    average: float = Field(
-        default=0.0, ge=0, lt=1, description="Decay of a running average of w over rounds; 0 is off."
-    )
-    lambda_var: float = Field(default=1.0, ge=0, description="Weight of the confidence (variance) term.")
-    lambda_we: float = Field(default=1e-3, ge=0, description="Weight of the entropy term, which keeps weights equal.")
-    lr: float = Field(default=0.1, gt=0, description="Learning rate of v, w = softmax(v).")
-    momentum: float = Field(default=0.9, ge=0, lt=1, description="Momentum of v's SGD.")
-    nesterov: bool = Field(default=True, description="Nesterov's form of the momentum.")
-    weight_decay: float = Field(
-        default=0.0, ge=0, description="L2 decay of v; pulls to equal weights, as lambda_we does."
-    )
-    epochs: int = Field(default=10, ge=1, description="Passes over the target samples.")
-    batch: int = Field(default=128, ge=0, description="Target samples per step; 0 is all of them.")
-    init: Literal["uniform", "size", "disco"] = Field(
-        default="uniform", description="Weights that learning starts from."
-    )
-    warm_start: bool = Field(default=False, description="Start from the last round's w when every client has replied.")
-    var_unbiased: bool = Field(default=True, description="Variance over C - 1 (true) or C classes (false).")
-    n_view_banks: int = Field(
-        default=4, ge=0, description="View pairs per sample whose logits are kept; 0: new each epoch."
-    )
-    steps_min: int = Field(default=0, ge=0, description="At least so many steps of v, by whole further epochs.")
-    max_samples: int = Field(
-        default=2000, ge=0, description="Target samples used per round, drawn by seed and round; 0: all."
-    )
 
 
 @part(
@@ -113,9 +77,20 @@ class Ssa(Weighting):
         vars(self)["asks"] = ("discrepancy",) if params.init == "disco" else ()
         vars(self)["needs_target"] = params.mode != "sample_wise"
         vars(self)["needs_horizon"] = params.mode in ("post_hoc", "sample_wise")
+        vars(self)["round_sums"] = (SUMS,) if params.criterion == "shares" else ()
+        every_round = params.mode == "every_round"
+        best = params.starts == "best" or (params.starts == "auto" and every_round)
+        self._by_shares = ByShares(params, best, params.shares_average if every_round else 0.0)
 
     def ask_arguments(self, name: str, sums: Sums) -> dict[str, Any]:
         return {"metric": "kl", "target": None}
+
+    def sums_in(self, round: int, last_round: int) -> bool:
+        """Only where weights are learned: the sums are of the model that went out, and cost a pass over the clients' data."""
+        return self.decides(round) or self.customises(round, last_round)
+
+    def sum_arguments(self, name: str, round: int, seed: int) -> dict[str, Any]:
+        return {"samples": self.params.shares_samples, "seed": derive(seed, "ssa-sums", round)}
 
     def weights(self, cohort: Cohort, state: State, server: ServerResources) -> Weighed:
         """The weights of the model that goes out to the clients."""
@@ -147,6 +122,8 @@ class Ssa(Weighting):
             return cohort.share, state, {}
         if len(cohort.ids) == 1:
             return np.ones(1), state, {"ssa/weights": [1.0]}
+        if self.params.criterion == "shares":
+            return self._learn_by_shares(cohort, state, server)
         evidence = gather(client_views("FedSSA", cohort, server, self.params.max_samples), self.params)
         if evidence is None:
             log.warning("FedSSA finds no client with finite outputs in round %d: weighting by size.", cohort.round)
@@ -184,6 +161,22 @@ class Ssa(Weighting):
             last[cohort.population.rows(cohort.ids)] = weights
             state = {**state, LAST: last}
         return weights, state, {**{f"ssa/{name}": value for name, value in parts.items()}, "ssa/seconds_learn": seconds}
+
+    def _learn_by_shares(self, cohort: Cohort, state: State, server: ServerResources) -> Weighed:
+        everybody, rows = np.ones(len(cohort.ids), dtype=bool), cohort.population.rows(cohort.ids)
+        last = recall(state, LAST, cohort, 0.0)
+        best = self._by_shares.best
+        init = cohort.share if best else np.exp(log_softmax(self._start(cohort, state, everybody)))
+        found = self._by_shares.weigh(cohort, state, server, init, last[rows])
+        if found is None:
+            log.warning("FedSSA cannot learn by class shares in round %d: weighting by size.", cohort.round)
+            return cohort.share, state, {}
+        learned, state, metrics = found
+        if best:
+            last[rows] = learned
+            state = {**state, LAST: last}
+        weights, state = self._averaged(learned, cohort, state)
+        return weights, state, {**metrics, "ssa/weights": weights.tolist()}
 
     def _start(self, cohort: Cohort, state: State, usable: NDArray[np.bool_]) -> NDArray[np.float64]:
         """v at the first step, of the usable clients."""

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 import pytest
-from flwr.app import Message, MessageType
+from flwr.app import Context, Message, MessageType
 
 from fl_config.errors import ConfigError
 from simulation.engines.inline import InlineGrid
+from simulation.engines.transport.wire import FIRST_NODE
 from tests.fl_strategies.linear_federation import CLASSES, CLIENTS, app, run
 
 
@@ -56,3 +57,36 @@ def test_who_did_not_answer_is_asked_again_and_nobody_else() -> None:
     online = made.members.online
     made.members.refresh(grid)
     assert made.members.online is online, "nobody came or went, and all clients were looked at again"
+
+
+def test_a_client_at_two_nodes_stays_at_the_newer_one_until_that_is_gone(caplog: pytest.LogCaptureFixture) -> None:
+    """As when a host is started twice with the same name."""
+    twin = FIRST_NODE + CLIENTS  # a sixth node, which says that it is client 0
+
+    class Doubled(InlineGrid):
+        looked = 0
+        trained: ClassVar[list[list[int]]] = []
+
+        def get_node_ids(self) -> Iterable[int]:
+            self.looked += 1
+            nodes = list(range(FIRST_NODE, FIRST_NODE + CLIENTS))
+            return [*nodes, twin] if 4 <= self.looked <= 6 else nodes
+
+        def context(self, node: int) -> Context:
+            return super().context(FIRST_NODE if node == twin else node)
+
+        def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
+            sent = list(messages)
+            if sent[0].metadata.message_type == MessageType.TRAIN:
+                self.trained.append(sorted(message.metadata.dst_node_id for message in sent))
+            return super().push_messages(sent)
+
+    grid = Doubled(app(), CLIENTS, {})
+    _, records = run(grid, rounds=6)
+    others = list(range(FIRST_NODE + 1, FIRST_NODE + CLIENTS))
+    assert [line["cohort"] for line in records.lines[1:]] == [list(range(CLIENTS))] * 6
+    at = [next(iter(set(nodes) - set(others))) for nodes in grid.trained]
+    moved = at.index(twin)
+    assert at.count(twin) >= 2 and at[moved : moved + at.count(twin)] == [twin] * at.count(twin), at
+    assert at[-1] == FIRST_NODE
+    assert caplog.text.count("client 0 is now at another node") == 1

@@ -15,7 +15,7 @@ from typing import Any
 from flwr.app import ConfigRecord, Context, Message, MessageType, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 
-from simulation.engines.wire import FIRST_NODE
+from simulation.engines.transport.wire import FIRST_NODE
 
 app = ClientApp()
 

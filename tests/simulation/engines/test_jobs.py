@@ -9,8 +9,8 @@ from flwr.app import Message, MessageType, RecordDict
 
 from fl_protocol.flower import speak_for
 from simulation.engines.jobs import BATCH_SECONDS, Job, JobQueue, Pace
-from simulation.engines.shared_memory import LINE
-from simulation.engines.wire import FIRST_NODE, RUN_ID
+from simulation.engines.transport.shared_memory import LINE
+from simulation.engines.transport.wire import FIRST_NODE, RUN_ID
 
 TRAIN = MessageType.TRAIN
 

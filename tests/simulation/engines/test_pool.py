@@ -14,7 +14,7 @@ from fl_strategies.round.exchange import exchange
 from simulation.engines.crew import Crew
 from simulation.engines.jobs import Job
 from simulation.engines.ray_grid import RayGrid
-from simulation.engines.wire import FIRST_NODE
+from simulation.engines.transport.wire import FIRST_NODE
 from tests.simulation.engines.obedient_app import answered, orders
 
 pytestmark = pytest.mark.timeout(180)

@@ -20,6 +20,7 @@ from fl_config.errors import ConfigError
 from fl_strategies.round.exchange import RunStopped, exchange
 from simulation.bench.process_memory import alive, family
 from simulation.engines.ray_grid import RayGrid
+from simulation.engines.transport.stored import Stored
 from tests.simulation.engines.obedient_app import answered, orders
 
 pytestmark = pytest.mark.timeout(120)
@@ -34,16 +35,20 @@ def grid() -> Iterator[RayGrid]:
 
 
 def test_shared_arrays_are_stored_once_and_come_back_whole(grid: RayGrid, monkeypatch: pytest.MonkeyPatch) -> None:
-    puts: list[Any] = []
-    put = grid.pool.ray.put
-    monkeypatch.setattr(grid.pool.ray, "put", lambda value: puts.append(value) or put(value))
+    stored: list[Stored] = []
+
+    def noted(*given: Any) -> Stored:
+        stored.append(Stored(*given))
+        return stored[-1]
+
+    monkeypatch.setattr("simulation.engines.ray_grid.Stored", noted)
     arrays = ArrayRecord({"w": Array(np.arange(50_000, dtype=np.float32).reshape(100, 500)), "n": Array(np.array(3))})
     messages = orders(8)
     for number, message in enumerate(messages):
         # Half of them hold the same arrays in another record.
         message.content["arrays"] = arrays if number % 2 else ArrayRecord(dict(arrays))
     replies = list(grid.send_and_receive(messages, timeout=60))
-    assert len(puts) == 1
+    assert len(stored) == 1
     assert len(replies) == 8
     for reply in replies:
         back = reply.content["arrays"]

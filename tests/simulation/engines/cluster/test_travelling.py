@@ -11,7 +11,7 @@ import pytest
 from clients.state import FolderMemory, entries_of
 from simulation.engines.cluster import travelling
 from simulation.engines.cluster.travelling import AwayFolder, HomeFolder, LostLuggage, Luggage, Souvenirs
-from simulation.engines.wire import Task
+from simulation.engines.transport.wire import Task
 
 HERE, THERE, ELSEWHERE = "here", "there", "elsewhere"
 

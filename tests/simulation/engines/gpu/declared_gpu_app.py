@@ -15,7 +15,7 @@ from flwr.app import ConfigRecord, Context, Message, MessageType, MetricRecord, 
 from flwr.clientapp import ClientApp
 
 from fl_config import device
-from simulation.engines.wire import FIRST_NODE
+from simulation.engines.transport.wire import FIRST_NODE
 
 GB = 2**30
 app = ClientApp()

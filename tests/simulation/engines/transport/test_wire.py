@@ -9,9 +9,9 @@ import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict
 
 from fl_protocol.arrays import from_record, is_finite, to_record
-from simulation.engines.shared_memory import Range, SharedMemory
-from simulation.engines.stored import Stored, key_of, looked_up
-from simulation.engines.wire import Room, pack_arrays, pack_numbers, unpack_arrays, unpack_content
+from simulation.engines.transport.shared_memory import Range, SharedMemory
+from simulation.engines.transport.stored import Stored, key_of, looked_up
+from simulation.engines.transport.wire import Room, pack_arrays, pack_numbers, unpack_arrays, unpack_content
 
 ARRAYS = {
     "w": np.arange(12, dtype=np.float32).reshape(3, 4),
@@ -74,10 +74,14 @@ def test_what_lies_there_already_is_not_written_again(memory: SharedMemory) -> N
     assert pack_arrays(there, stranger)["w"].content == piece.offset
 
 
-def test_bytes_of_a_foreign_app_stay_as_they_are() -> None:
-    odd = Array("bfloat16", (2,), "somebody.else", b"1234")
-    record = unpack_arrays(pack_arrays(ArrayRecord({"odd": odd})), looked_up([]))
-    assert record["odd"] == odd
+@pytest.mark.parametrize("size", [4096, 0])
+def test_bytes_of_a_foreign_app_stay_as_they_are(memory: SharedMemory, size: int) -> None:
+    odd, plain = Array("bfloat16", (2,), "somebody.else", b"1234"), Array(ARRAYS["w"])
+    piece, room = room_in(memory, size)
+    packed = pack_arrays(ArrayRecord({"odd": odd, "plain": plain}), room)
+    assert isinstance(packed["plain"].content, int) == bool(size) and packed["plain"].nbytes == len(plain.data)
+    record = unpack_arrays(packed, looked_up([piece]))
+    assert record["odd"] == odd and record["plain"] == plain
 
 
 def test_numbers_that_are_not_finite_are_noticed_where_they_are_made() -> None:

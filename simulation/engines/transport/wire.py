@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from fl_protocol.flower import SUPERLINK_NODE_ID, PlainArray, record_of
 from simulation.engines.cluster.travelling import Luggage, Souvenirs
 from simulation.engines.gpu.gpu_memory import Reading
-from simulation.engines.shared_memory import Mapping as Shared
+from simulation.engines.transport.shared_memory import Mapping as Shared
 
 RUN_ID = 1
 FIRST_NODE = SUPERLINK_NODE_ID + 1  # the node of client 0; the others follow
@@ -34,10 +34,13 @@ class Packed:
     shape: tuple[int, ...]
     content: int | NDArray[Any]
     stype: str = NUMBERS
+    length: int = 0  # of those bytes, where they lie in the shared memory
     finite: bool | None = None  # looked at where the numbers were made, as long as they are near at hand
 
     @property
     def nbytes(self) -> int:
+        if self.length:
+            return self.length
         if isinstance(self.content, int):
             return math.prod(self.shape) * np.dtype(self.dtype).itemsize
         return int(self.content.nbytes)
@@ -112,7 +115,10 @@ def pack_arrays(record: ArrayRecord, room: Room | None = None) -> PackedArrays:
 
 def _pack(array: Array, room: Room) -> Packed:
     if not isinstance(array, PlainArray):
-        return Packed(array.dtype, tuple(array.shape), np.frombuffer(array.data, dtype=np.uint8), array.stype)
+        written = np.frombuffer(array.data, dtype=np.uint8)
+        place = room.put(written)
+        content = written if place is None else place
+        return Packed(array.dtype, tuple(array.shape), content, array.stype, len(written))
     offset, values = room.put(array.values), array.values
     finite = bool(np.isfinite(values).all()) if np.issubdtype(values.dtype, np.floating) else None
     return Packed(array.dtype, array.shape, values if offset is None else offset, finite=finite)
@@ -127,11 +133,12 @@ def unpack_arrays(packed: Mapping[str, Packed], found: Found) -> ArrayRecord:
 
 
 def _unpack(array: Packed, found: Found) -> Array:
+    if array.stype != NUMBERS:
+        written = found(array.content, "uint8", (array.length,)) if isinstance(array.content, int) else array.content
+        return Array(array.dtype, tuple(array.shape), array.stype, written.tobytes())
     if isinstance(array.content, int):
         return PlainArray(found(array.content, array.dtype, array.shape), array.finite)
-    if array.stype == NUMBERS:
-        return PlainArray(array.content, array.finite)
-    return Array(array.dtype, tuple(array.shape), array.stype, array.content.tobytes())
+    return PlainArray(array.content, array.finite)
 
 
 def pack_numbers(content: RecordDict) -> Numbers:

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simulation.engines import shared_memory
-from simulation.engines.shared_memory import LINE, STEP, SharedMemory, attach, orphans, remove_orphans
+from simulation.engines.transport import shared_memory
+from simulation.engines.transport.shared_memory import LINE, STEP, SharedMemory, attach, orphans, remove_orphans
 
 LIMIT = 4 * STEP
 
@@ -31,7 +31,7 @@ def test_another_process_reads_and_writes_the_same_numbers(memory: SharedMemory)
     here = piece.array(piece.offset, "float32", (5,))
     here[...] = np.arange(5)
     code = f"""
-from simulation.engines.shared_memory import attach
+from simulation.engines.transport.shared_memory import attach
 there = attach({memory.path!r}).array({piece.offset}, "float32", (5,))
 assert there.tolist() == [0, 1, 2, 3, 4]
 there += 1

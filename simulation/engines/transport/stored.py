@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from fl_models.flat import address
 from fl_protocol.arrays import num_bytes
 from fl_protocol.flower import PlainArray
-from simulation.engines.shared_memory import Range, SharedMemory
-from simulation.engines.wire import Found, PackedArrays, Room, pack_arrays
+from simulation.engines.transport.shared_memory import Range, SharedMemory
+from simulation.engines.transport.wire import Found, PackedArrays, Room, pack_arrays
 
 
 class Stored:

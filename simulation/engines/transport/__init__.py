@@ -1,0 +1,1 @@
+"""How arrays and numbers travel between the driver and its workers."""
