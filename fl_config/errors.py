@@ -6,11 +6,12 @@ import difflib
 import errno
 import os
 from collections.abc import Iterable
-from typing import Any
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING, Any
 
 from fl_config.synonyms import SYNONYMS
+
+if TYPE_CHECKING:  # errors are known before anything else is loaded
+    from pydantic import ValidationError
 
 
 class ConfigError(ValueError):

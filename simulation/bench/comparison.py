@@ -24,8 +24,7 @@ from typing import Any
 
 from fl_config.errors import ConfigError
 from simulation.bench.case_process import LOOKS, WARM_UP, Case, SideBySide, ratio
-from simulation.bench.peer import peer_is_there
-from simulation.bench.workloads import WORKLOADS, check_request, kinds_of
+from simulation.bench.workloads import WORKLOADS, check_request, kinds_of, peer_is_there
 
 Figures = dict[str, float | int | None]
 WIDTH = 120  # columns of text, in which no figure is cut

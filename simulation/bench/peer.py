@@ -7,7 +7,6 @@ the same batches, samples that are tensors already, weights by the number of sam
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -16,10 +15,6 @@ from torch import nn
 
 from fl_config.options import Options
 from simulation.bench.loop import cohorts_of, plain_model, samples_of_clients
-
-
-def peer_is_there() -> bool:
-    return find_spec("pfl") is not None
 
 
 def peer_rounds(config: Options, workers: int, announce: Callable[[int], None]) -> None:

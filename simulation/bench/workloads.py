@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 from fl_config.errors import ConfigError, nearest
@@ -38,3 +39,8 @@ def check_request(workloads: Sequence[str], rounds: int) -> None:
             raise ConfigError(f"There is no workload {name!r}{nearest(name, WORKLOADS)} There are {known}.")
     if not workloads or rounds < 1:
         raise ConfigError("The bench needs at least one workload and one round.")
+
+
+def peer_is_there() -> bool:
+    """Whether pfl-research is installed, which is found out without loading anything."""
+    return find_spec("pfl") is not None

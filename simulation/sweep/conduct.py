@@ -15,6 +15,7 @@ from fl_config.errors import ConfigError
 from fl_config.options import HOW, Options, role_of
 from fl_runs.folder import CONFIG
 from fl_runs.reading import read_runs
+from simulation.engines.gpu.wishes import whole_gpus
 from simulation.report.export import write_tables
 from simulation.report.page import write_report
 from simulation.report.table import Comparison, comparison
@@ -95,7 +96,7 @@ def room_for(config: Options) -> int:
 
     What GPUs or a cluster of others' have room for is not known here: one.
     """
-    if config.gpus_per_client or config.ray_address:
+    if config.ray_address or whole_gpus(config):
         return 1
     each = 1 if config.engine == "inline" else config.workers or cores()
     return max(1, cores() // each)

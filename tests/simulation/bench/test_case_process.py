@@ -11,9 +11,8 @@ import pytest
 
 from fl_config.seeds import rng
 from simulation.bench.case_process import Case, SideBySide
-from simulation.bench.peer import peer_is_there
 from simulation.bench.process_memory import alive, family
-from simulation.bench.workloads import IMAGES
+from simulation.bench.workloads import IMAGES, peer_is_there
 
 pytestmark = pytest.mark.timeout(120)
 
