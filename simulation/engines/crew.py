@@ -6,11 +6,14 @@ import math
 import time
 from collections import deque
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from simulation.engines.gpu.slots import Place
 from simulation.engines.jobs import Job
 from simulation.engines.transport.shared_memory import Range
+from simulation.engines.transport.stored import looked_up
+from simulation.engines.transport.wire import Found
 
 
 @dataclass
@@ -27,6 +30,12 @@ class Call:
 
     def __post_init__(self) -> None:
         self.halvings = self.crew.place.halvings
+
+    @cached_property
+    def found(self) -> Found:
+        """Looks up arrays of its answers, which lie in its room or where the arrays of its messages do."""
+        ranges = {stored.number: stored.range for job in self.jobs for stored in job.stored.values()}
+        return looked_up([self.room, *ranges.values()])
 
 
 @dataclass(eq=False)

@@ -9,39 +9,24 @@ from uuid import uuid4
 
 from flwr.app import Context, Error, Message, RecordDict
 from flwr.clientapp import ClientApp
-from flwr.serverapp import Grid
 
 from fl_config.toml import Scalar
-from fl_protocol.flower import ErrorCode, Run, begin_run, set_message_id
-from simulation.engines.transport.wire import FIRST_NODE, RUN_ID
+from fl_protocol.flower import ErrorCode, set_message_id
+from simulation.engines.simulated_grid import SimulatedGrid
+from simulation.engines.transport.wire import FIRST_NODE
 
 log = logging.getLogger("fedloom")
 
 
-class InlineGrid(Grid):
+class InlineGrid(SimulatedGrid):
     """A Flower `Grid` whose nodes are contexts in this process. A message is answered when its reply is pulled, one per pull."""
 
     def __init__(self, client_app: ClientApp, clients: int, run_config: dict[str, Scalar]) -> None:
         self.client_app = client_app
-        self._run = begin_run(RUN_ID)
-        self.clients, self.run_config = clients, dict(run_config)
+        super().__init__(clients)
+        self.run_config = dict(run_config)
         self.contexts: dict[int, Context] = {}  # of those that were ever sent a message
         self.waiting: dict[str, Message] = {}
-
-    def set_run(self, run: Run) -> None:
-        self._run = run
-
-    @property
-    def run(self) -> Run:
-        return self._run
-
-    def create_message(
-        self, content: RecordDict, message_type: str, dst_node_id: int, group_id: str, ttl: float | None = None
-    ) -> Message:
-        return Message(content, dst_node_id, message_type, ttl=ttl, group_id=group_id)
-
-    def get_node_ids(self) -> Iterable[int]:
-        return range(FIRST_NODE, FIRST_NODE + self.clients)
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
         pushed = []

@@ -22,7 +22,6 @@ from simulation.engines.crew import Call, Crew
 from simulation.engines.gpu.slots import Place, Slots
 from simulation.engines.jobs import Job, JobQueue
 from simulation.engines.transport.shared_memory import Range, SharedMemory
-from simulation.engines.transport.stored import looked_up
 from simulation.engines.transport.wire import Answer, unpack_arrays, unpack_content
 
 log = logging.getLogger("fedloom")
@@ -194,8 +193,7 @@ class Pool:
             if "num-examples" in numbers:
                 self.sizes[job.client] = int(numbers["num-examples"])
         self.waiting.learn(job, answer)
-        found = looked_up([call.room, *(stored.range for job in call.jobs for stored in job.stored.values())])
-        arrays = {name: unpack_arrays(packed, found) for name, packed in answer.arrays.items()}
+        arrays = {name: unpack_arrays(packed, call.found) for name, packed in answer.arrays.items()}
         self.replies[job.id] = Message(unpack_content(answer.numbers, arrays), reply_to=job.message)
 
     def _refuse(self, job: Job, code: int, reason: str) -> None:

@@ -17,11 +17,10 @@ from types import TracebackType
 from typing import Any
 from uuid import uuid4
 
-from flwr.app import ArrayRecord, Message, RecordDict
-from flwr.serverapp import Grid
+from flwr.app import ArrayRecord, Message
 
 from fl_config.toml import Scalar
-from fl_protocol.flower import Run, begin_run, set_message_id
+from fl_protocol.flower import set_message_id
 from simulation.engines.cluster.nodes import Nodes
 from simulation.engines.cluster.travelling import HomeFolder
 from simulation.engines.gpu.reservations import Reservations, Share, machines, plan_slots
@@ -30,15 +29,15 @@ from simulation.engines.interrupts import NoInterruptLost
 from simulation.engines.jobs import Job
 from simulation.engines.pool import Pool
 from simulation.engines.ray_start import RayStart, wanted_cores
+from simulation.engines.simulated_grid import SimulatedGrid
 from simulation.engines.transport.shared_memory import SharedMemory
 from simulation.engines.transport.stored import Stored, key_of
-from simulation.engines.transport.wire import FIRST_NODE, RUN_ID
 from simulation.engines.worker_start import actor_class, homes
 
 LONGEST_WAIT = 0.2  # seconds that a pull waits for a reply before it looks whether it should
 
 
-class RayGrid(Grid):
+class RayGrid(SimulatedGrid):
     """`client_app` is a module and a variable ("client_app:app"); `workers` 0 takes one per core, or what the GPUs allow.
 
     The pool starts in the background, so that the server can prepare itself meanwhile. `address` is that of a running Ray cluster,
@@ -60,8 +59,8 @@ class RayGrid(Grid):
         folder: str = "",
         entries: Callable[[int], list[str]] | None = None,
     ) -> None:
-        self._run = begin_run(RUN_ID)
-        self.client_app, self.clients, self.run_config = client_app, clients, run_config
+        super().__init__(clients)
+        self.client_app, self.run_config = client_app, run_config
         self.workers, self.gpus_per_client, self.address = workers, gpus_per_client, address
         self._own_folder = None if folder else tempfile.TemporaryDirectory(prefix="fedloom-state-")
         self.folder = folder or str(Path(self._own_folder.name if self._own_folder else "") / "contexts")
@@ -139,21 +138,6 @@ class RayGrid(Grid):
         self.close()
 
     # Flower's interface
-
-    def set_run(self, run: Run) -> None:
-        self._run = run
-
-    @property
-    def run(self) -> Run:
-        return self._run
-
-    def create_message(
-        self, content: RecordDict, message_type: str, dst_node_id: int, group_id: str, ttl: float | None = None
-    ) -> Message:
-        return Message(content, dst_node_id, message_type, ttl=ttl, group_id=group_id)
-
-    def get_node_ids(self) -> Iterable[int]:
-        return range(FIRST_NODE, FIRST_NODE + self.clients)
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
         self.started()
