@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    from fedloom.cli import bench, data, deploy, partition, predict, report, reproduce, run, strategies, sweep
+    from fedloom.cli import bench, data, deploy, partition, reproduce, run, sweep
     from fedloom.cli.flags import Parser, subcommands
+    from fedloom.cli.methods import strategies
+    from fedloom.cli.results import predict, report
 
     parser = Parser(prog="fedloom", description="Federated learning on data that is not the same everywhere.")
     parser.add_argument("--verbose", action="store_true", help="show the log on the terminal too")

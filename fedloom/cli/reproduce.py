@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedloom.cli.flags import AddCommand, add_flags, given_flags
-from fedloom.cli.report import add_open_flag, show
+from fedloom.cli.results.report import add_open_flag, show
 from fedloom.cli.stopping import INTERRUPTED, loading, stoppable
 from fedloom.cli.sweep import SOME_FAILED
 from fl_config.errors import ConfigError

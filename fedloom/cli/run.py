@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from fedloom.cli.flags import WRONG_USE, AddCommand, add_options, given_options
-from fedloom.cli.report import add_open_flag, show
+from fedloom.cli.results.report import add_open_flag, show
 from fedloom.cli.stopping import INTERRUPTED, loading, stoppable
 from fl_config.errors import trouble
 from simulation.engines.ray_start import begin_early

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from fedloom.cli.flags import VISIBLE, AddCommand, add_options, comma_list, given_options
-from fedloom.cli.report import add_baseline_flag, add_open_flag, show
+from fedloom.cli.results.report import add_baseline_flag, add_open_flag, show
 from fedloom.cli.stopping import INTERRUPTED, loading, stoppable
 from fl_strategies.bases import check_names_early
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fedloom.cli.card import card, lines
 from fedloom.cli.main import main
+from fedloom.cli.methods.card import card, lines
 from fl_config.papers import PAPERS
 from fl_strategies.bases import BASES
 from fl_strategies.parts import PARTS

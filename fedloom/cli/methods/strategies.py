@@ -54,7 +54,7 @@ def read_plugins(places: Sequence[str]) -> None:
 
 def strategy_listing(names: Sequence[str]) -> dict[str, list[Entry]]:
     """All bases and plug-ins as data; or the cards of the named ones, and of expressions of several."""
-    from fedloom.cli import card
+    from fedloom.cli.methods import card
     from fl_strategies.bases import BASES
     from fl_strategies.parts import PARTS
     from fl_strategies.recipes import plugins
@@ -84,7 +84,7 @@ def check_early(names: Sequence[str]) -> None:
 
 def print_cards(cards: Sequence[Entry]) -> None:
     """As they are, and not fitted to the terminal: equations and BibTeX have lines of their own."""
-    from fedloom.cli.card import lines
+    from fedloom.cli.methods.card import lines
 
     for number, shown in enumerate(cards):
         print(*(["", "=" * 80, ""] if number else []), *lines(shown), sep="\n")

@@ -1,0 +1,1 @@
+"""Commands that tell of the methods there are."""
