@@ -36,6 +36,7 @@ from fl_models.flat import FlatModel
 from fl_protocol.arrays import from_record, to_record
 from fl_protocol.codec import CONFIG
 from fl_protocol.messages import Evaluate, Introduce, MaskedSum, Probe, Train, read_message
+from fl_protocol.outgoing import outgoing_vector
 from fl_protocol.replies import Introduction, MaskedPart, Probed, Scored, Trained, properties, told_names
 from fl_protocol.settings import LocalSettings
 from fl_protocol.types import Arrays, ClientId
@@ -200,7 +201,7 @@ class LocalClient(NumPyClient):
         forgotten = bool(order.acked_round and not state)
         reported = {name: number_of(name, self._facts()) for name in order.report}
         r, loss = self._pass(order, state, topology.still(private, topology.first_is_own(groups)))
-        arrays = arrays_of(flat)
+        arrays = arrays_of(flat, into=outgoing_vector(len(flat.theta)))
 
         def run(start: Arrays, still: set[str], phase: str) -> Arrays:
             load_arrays(flat, start, self.client_id)
@@ -222,7 +223,8 @@ class LocalClient(NumPyClient):
             **r.metrics,
         }
         shared = {name: value for name, value in arrays.items() if name not in private}
-        return Trained(shared, metrics, {name: flat.to_canonical(value) for name, value in r.reply.items()}, beside)
+        extra = {name: flat.to_canonical(each, outgoing_vector(len(each))) for name, each in r.reply.items()}
+        return Trained(shared, metrics, extra, beside)
 
     def probe(self, order: Probe) -> Probed:
         """One round of plain training from the run's initial model, which the client makes itself; only the head's update goes up.
