@@ -26,6 +26,7 @@ from fl_protocol.settings import LocalSettings
 from fl_protocol.types import Arrays, ClientId, client_order
 from fl_strategies.population.cohort_sums import CohortSums
 from fl_strategies.population.means import Means
+from fl_strategies.population.personal_scores import personal_record
 from fl_strategies.population.tally import Tally
 from fl_strategies.recipes import Recipe, flat_parameters, parameters, parse
 from fl_strategies.round.exchange import exchange
@@ -33,13 +34,11 @@ from fl_strategies.round.global_model import GlobalModel
 from fl_strategies.round.membership import Membership
 from fl_strategies.round.options import Hooks, Participation, Schedule, sections_of
 from fl_strategies.round.orders import Orders
-from fl_strategies.round.personal_scores import personal_record
 from fl_strategies.round.receiving import Round
 from fl_strategies.round.records import Journal, plain
 from fl_strategies.round.resources import ServerResources
 from fl_strategies.round.state import RunState, new_key
 from fl_strategies.round.weave import Weave
-from fl_strategies.server_update.average import average_buffers
 
 log = logging.getLogger("fedloom")
 Scores = Callable[[int, ArrayRecord], MetricRecord | None]
@@ -74,7 +73,7 @@ class ComposedStrategy(Strategy):
         self.hooks: Hooks = made["hooks"]
         who, when, state = self.participation, self.schedule, self.hooks.state
         self.topology = self.recipe.topology(self.parameters)
-        self.weave = Weave(self.recipe, self.parameters, resources)
+        self.weave = Weave(self.recipe, self.parameters, resources, self.hooks.protection)
         self.model = GlobalModel(self.weave, self.topology, state, Means(when.score, self.hooks.last_models))
         setup = Setup(state.key if state else new_key(), self.recipe.projection, when.held_out)
         patience = who.wait, who.round_timeout
@@ -121,13 +120,13 @@ class ComposedStrategy(Strategy):
         state = self.model.state
         first = state.round + 1
         counts = {"clients": self.members.population.count, "rounds": num_rounds, "first_round": first}
-        self.journal.tell("started", {"strategy": self.recipe.name, **counts})
+        self.journal.tell("started", {"strategy": self.recipe.name, **counts, **self.hooks.protection.says(state)})
         if first == 1:
             self.journal.begin(0)
             self._prepare_clients(grid)
             self._evaluate(0, evaluate_fn, result)
             self._finish_record()
-        for round in range(first, num_rounds + 1):
+        for round in self.hooks.protection.rounds(first, num_rounds, state):
             self.journal.begin(round)
             with self.journal.timed("sample"):
                 messages = list(self.configure_train(round, arrays, train_config or ConfigRecord(), grid))
@@ -145,11 +144,12 @@ class ComposedStrategy(Strategy):
             with self.journal.timed("checkpoint"):
                 if self.hooks.save and self.hooks.save(state, round == num_rounds):
                     self._saved_acked = state.acked.copy()
-            if self._finish_record() and round < num_rounds:
-                log.info("the run ends early, after round %d", round)
-                if self.hooks.save:
-                    self.hooks.save(state, True)
+            if self._finish_record():
                 break
+        if state.round < num_rounds:
+            log.info("the run ends early, after round %d", state.round)
+            if self.hooks.save:
+                self.hooks.save(state, True)
         result.arrays = to_record(self.served_arrays)
         return result
 
@@ -261,7 +261,7 @@ class ComposedStrategy(Strategy):
         cohort = self._round.cohort(self.members, state.omega)
         cohort.sums = self.sums.over(cohort, self.model)
         weights, metrics = self.weave.step(state, cohort, self.orders.settings(round), self.orders.rounds)
-        state.buffers = average_buffers([reply.buffers for reply in usable], weights)
+        state.buffers = self.weave.protection.buffers(state.buffers, [reply.buffers for reply in usable], weights)
         own, record = self.topology.aggregate(self.model.topology_state, usable, weights)
         self.model.remember(own)
         metrics |= record
@@ -295,5 +295,5 @@ class ComposedStrategy(Strategy):
 
     def _finish_record(self) -> bool:
         """Tell the observers; says whether one of them wants the run to end here."""
-        record = self.journal.record
+        record = self.journal.record | self.hooks.protection.figures(self.model.state)
         return self.journal.tell("recorded", plain(record | self.topology.remarks(self.model.topology_state, record)))

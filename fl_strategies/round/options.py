@@ -10,6 +10,7 @@ from typing import Any
 from fl_config.errors import ConfigError, nearest
 from fl_strategies.population.census import Census
 from fl_strategies.population.means import LastModels
+from fl_strategies.round.privacy.protection import Protection
 from fl_strategies.round.records import Observer
 from fl_strategies.round.state import RunState
 
@@ -21,7 +22,7 @@ class Participation:
     """Who takes part, and how long the server waits for them."""
 
     fraction_train: float = 1.0  # share of the clients in a round
-    sampler: str = "fixed"  # or "bernoulli"
+    sampler: str = "fixed"  # or "bernoulli", "poisson"
     over_sample: float = 0.0  # share of clients asked beyond the cohort; the first replies win
     min_clients: int = 1  # how many to wait for before round 1, for at most `wait` seconds
     min_replies: int = 1  # fewest usable replies that a round needs; with fewer the model stays as it is
@@ -61,6 +62,9 @@ class Hooks:
     state: RunState | None = None  # such a state to go on from
     stop: threading.Event = field(default_factory=threading.Event)
     last_models: LastModels | None = None  # where clients' last models are kept, for the score "population"
+    protection: Protection = field(
+        default_factory=Protection
+    )  # differential privacy, if any; its budget may end the run
 
 
 SECTIONS: dict[str, type[Any]] = {"participation": Participation, "schedule": Schedule, "hooks": Hooks}

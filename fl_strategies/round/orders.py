@@ -16,6 +16,7 @@ from fl_protocol.types import ClientId, client_order
 from fl_strategies.recipes import Recipe
 from fl_strategies.round.membership import Membership
 from fl_strategies.round.options import Participation, Schedule
+from fl_strategies.round.privacy.ledger import KEY
 from fl_strategies.round.receiving import Round
 from fl_strategies.round.state import RunState
 from fl_strategies.round.weave import Weave
@@ -53,7 +54,8 @@ class Orders:
         """One message for every client of the cohort (and its spares). `saved` is what the last checkpoint has acknowledged."""
         tell_unread(config, "The train_config")
         who, seed, online = self.participation, self.schedule.seed, self.members.online
-        chosen = sample_cohort(online, who.fraction_train, seed, round, who.sampler)
+        protection = self.weave.protection
+        chosen = sample_cohort(online, who.fraction_train, protection.cohort_seed(seed), round, who.sampler)
         spare = spare_clients(online, chosen, who.over_sample, seed, round)
         going, own = Round(round, enough=len(chosen)), state.of(self.topology.name)
         model_of = self.topology.training(own, arrays, state.acked)
@@ -81,6 +83,8 @@ class Orders:
             )
             going.sent[self.members.node(client)] = client
             messages.append(self._message(pack(order, config), client, MessageType.TRAIN, round))
+        if remembered := protection.asked(round, going.sent.values(), state.of(KEY)):
+            state.parts[KEY] = remembered
         return going, messages
 
     def evaluation(self, round: int, arrays: ArrayRecord, config: Config, state: RunState) -> list[Message]:

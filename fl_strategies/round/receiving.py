@@ -86,7 +86,7 @@ class Round:
         usable, order = self.usable, [reply.place for reply in self.usable]
         rows = {name: rows.arranged(order) for name, rows in self.rows.items()}
         self.rows = {}
-        common = set.intersection(*(set(reply.metrics) for reply in usable))
+        common = set.intersection(*(set(reply.metrics) for reply in usable)) if usable else set()
         return Cohort(
             round=self.number,
             ids=[reply.client for reply in usable],

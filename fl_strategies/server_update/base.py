@@ -45,6 +45,7 @@ class ServerStep:
     needs: ClassVar[tuple[str, ...]] = ()  # of the task ("classes") or of the model ("head")
     needs_target: ClassVar[bool] = False  # learns on the server's unlabelled target data, with whole client models
     needs_horizon: ClassVar[bool] = False  # must know how many rounds are planned
+    of_average: ClassVar[bool] = False  # uses nothing of the replies but the weighted average of their updates
 
     def __init__(self, params: Any) -> None:
         self.params = params

@@ -39,6 +39,10 @@ class Weighting:
     round_sums: ClassVar[tuple[str, ...]] = ()  # vectors summed over a round's cohort, of the model that went out
     needs_target: ClassVar[bool] = False  # learns on the server's unlabelled target data, with whole client models
     needs_horizon: ClassVar[bool] = False  # must know which round is the last
+    beforehand: ClassVar[bool] = (
+        False  # the weights follow from sizes and answers, which are known before anybody trains
+    )
+    equal: ClassVar[bool] = False  # every client has the same weight
 
     def __init__(self, params: Any) -> None:
         self.params = params
