@@ -1,7 +1,7 @@
 """Local differential privacy by Flower's own mod: a client's model update is clipped and noised before it leaves.
 
 The Gaussian mechanism with C = `dp-clip`, epsilon, delta: two updates of norm C or less differ by 2C or less, and the noise has the
-deviation 2C sqrt(2 ln(1.25 / delta)) / epsilon. The cost is of one reply; over T rounds it adds up (fl_strategies/round/privacy/local.py). The noise is not a function of
+deviation 2C sqrt(2 ln(1.25 / delta)) / epsilon. The cost is of one reply; over T rounds it adds up (fl_strategies/round/privacy/local_cost.py). The noise is not a function of
 the run's seed, which everybody knows. Not covered are the few numbers beside the model: size, steps, training loss, and Disco's scalar.
 """
 

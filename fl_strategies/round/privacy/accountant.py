@@ -27,7 +27,9 @@ from numpy.typing import NDArray
 
 from fl_config.errors import ConfigError
 
-ORDERS: NDArray[np.float64] = 1.0 + np.geomspace(0.05, 511.0, 160)
+ORDERS: NDArray[np.float64] = 1.0 + np.concatenate(
+    [np.geomspace(0.05, 63.0, 300), [95.0, 127.0, 191.0, 255.0, 383.0, 511.0]]
+)
 TAILS = 12.0  # deviations on either side, beyond which a float shows nothing of a normal distribution
 LEAST, MOST = 0.3, 1e6  # noise multipliers that are looked through; with less there is hardly any protection
 STEPS = 60  # of a bisection, after which a float does not change any more

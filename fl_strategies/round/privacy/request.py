@@ -17,7 +17,7 @@ from fl_strategies.round.privacy.accountant import epsilon, noise_for
 from fl_strategies.round.privacy.allowed import check_central, check_local
 from fl_strategies.round.privacy.central import Central
 from fl_strategies.round.privacy.ledger import Journal
-from fl_strategies.round.privacy.local import Local, local_noise
+from fl_strategies.round.privacy.local_cost import Local, local_noise
 from fl_strategies.round.privacy.protection import Protection
 
 log = logging.getLogger("fedloom")
