@@ -20,6 +20,8 @@ from fl_strategies.meaning import check_needs
 from fl_strategies.parts import PARTS
 from fl_strategies.population.means import chosen_models
 from fl_strategies.recipes import Recipe, flat_parameters, parameters, parse, without_defaults
+from fl_strategies.round.secure.allowed import check_cohort, check_summable
+from fl_strategies.sampling import cohort_size
 from fl_tasks import CLASSES, LABELS, ChosenMetrics, Task, chosen_metrics, load_task
 
 PERSONAL_HELD_OUT = 0.2
@@ -112,6 +114,8 @@ def _woven(config: Options, code: Code) -> Plan:
     chosen_models(config.score, config.strategy, topology)
     if config.dp_clip:
         _check_private_replies(recipe, chosen)
+    if config.secure_aggregation:
+        _check_masked_replies(config, recipe)
     known = config.model_copy(update={"sources": code.sums, "code": code.packed()})
     return Plan(known, recipe, chosen, task, metrics, code)
 
@@ -127,3 +131,15 @@ def _check_private_replies(recipe: Recipe, chosen: Mapping[str, Params]) -> None
             f"--dp-clip covers one model that a client sends, but with {beside!r} clients keep or send more than that: "
             "choose a strategy without it, such as fedavg or feddisco."
         )
+
+
+def _check_masked_replies(config: Options, recipe: Recipe) -> None:
+    """Refuse what a sum under masks cannot be together with."""
+    check_summable(recipe, [word.strip() for word in config.score.split(",")], config.max_update_norm)
+    if config.dp_clip:
+        raise ConfigError(
+            "--dp-clip has a client noise the reply that it sends, and with --secure-aggregation that is masked already: leave out "
+            "one of the two."
+        )
+    if config.sampler == "fixed":
+        check_cohort(cohort_size(config.clients, config.fraction))
