@@ -88,7 +88,7 @@ class SecureRounds:
         masked.noted["secure/seconds"] = time.monotonic() - began
         if masked.agreed is None:
             return masked, ()
-        masked.enough = min(masked.enough, len(masked.agreed.parcels))
+        masked.enough = min(max(masked.enough, threshold), len(masked.agreed.parcels))
         return masked, masked.agreed.sharing
 
 
