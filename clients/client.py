@@ -18,13 +18,14 @@ from flwr.client import NumPyClient
 from numpy.typing import NDArray
 from torch import nn
 
-from clients import masking
 from clients.answers import Facts, number_of, vector_of
 from clients.effective_steps import effective_steps
 from clients.model_arrays import arrays_of, load_arrays, trainable_mask
 from clients.objectives import build_objectives
 from clients.objectives.base import LocalRound
 from clients.optimizers import build_optimizer
+from clients.secure import masking
+from clients.secure.aggregation import take_step, train_masked
 from clients.state import Memory, RecordMemory
 from clients.topologies import build_topology
 from clients.topologies.base import PREFIX, ClientTopology, complete, remember
@@ -35,7 +36,17 @@ from fl_models import Model, wrap
 from fl_models.flat import FlatModel
 from fl_protocol.arrays import from_record, to_record
 from fl_protocol.codec import CONFIG
-from fl_protocol.messages import Evaluate, Introduce, MaskedSum, Probe, Train, read_message
+from fl_protocol.messages import (
+    Evaluate,
+    Introduce,
+    MaskedSum,
+    Probe,
+    ShareSecrets,
+    ShowKeys,
+    Train,
+    Unmask,
+    read_message,
+)
 from fl_protocol.replies import Introduction, MaskedPart, Probed, Scored, Trained, properties, told_names
 from fl_protocol.settings import LocalSettings
 from fl_protocol.types import Arrays, ClientId
@@ -131,7 +142,9 @@ class LocalClient(NumPyClient):
             case Evaluate():
                 return self.score(order).pack()
             case Train():
-                return self.train(order).pack()
+                return train_masked(self.memory, order, self.train, self.flat.names)
+            case ShowKeys() | ShareSecrets() | Unmask():
+                return take_step(self.memory, order)
         raise ConfigError(f"Client {self.client_id} was sent {type(order).__name__}, which it cannot answer.")
 
     # Flower's older interface: plain lists of arrays

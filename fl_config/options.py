@@ -165,6 +165,16 @@ class Options(BaseModel):
     max_update_norm: float = option(
         0.0, ge=0, description="a client's model update of a larger norm is scaled down to it; 0 is no limit"
     )
+    secure_aggregation: bool = option(
+        False,
+        description="sum the clients' updates under masks, so that the server sees their weighted sum only, also when clients drop out",
+    )
+    secure_threshold: float = option(
+        0.66,
+        gt=0.5,
+        le=1,
+        description="with --secure-aggregation, the share of a round's clients (and at least 3) without which the round comes to nothing",
+    )
     dp: Literal["auto", "none", "local", "central"] = option(
         "auto",
         description="differential privacy: local has clients add noise before their update leaves, central has the server add it to the average; auto is local if --dp-clip is given, else none",

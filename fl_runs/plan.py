@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from fl_config.errors import ConfigError
 from fl_config.options import PRIVATE, Options, as_flat, options, options_of_run
 from fl_config.params import Params
 from fl_config.toml import Scalar
@@ -18,7 +19,9 @@ from fl_runs.tracking.tracking import chosen as chosen_trackers
 from fl_strategies.meaning import check_needs
 from fl_strategies.population.means import chosen_models
 from fl_strategies.recipes import Recipe, flat_parameters, parameters, parse, without_defaults
-from fl_strategies.round.privacy.request import check_request
+from fl_strategies.round.privacy.request import LOCAL, check_request, kind_of
+from fl_strategies.round.secure.allowed import check_cohort, check_summable
+from fl_strategies.sampling import cohort_size
 from fl_tasks import CLASSES, LABELS, ChosenMetrics, Task, chosen_metrics, load_task
 
 PERSONAL_HELD_OUT = 0.2
@@ -110,5 +113,19 @@ def _woven(config: Options, code: Code) -> Plan:
     topology.check(config.clients)
     chosen_models(config.score, config.strategy, topology)
     check_request(config, recipe, chosen)
+    if config.secure_aggregation:
+        _check_masked_replies(config, recipe)
     known = config.model_copy(update={"sources": code.sums, "code": code.packed()})
     return Plan(known, recipe, chosen, task, metrics, code)
+
+
+def _check_masked_replies(config: Options, recipe: Recipe) -> None:
+    """Refuse what a sum under masks cannot be together with."""
+    check_summable(recipe, [word.strip() for word in config.score.split(",")], config.max_update_norm)
+    if kind_of(config) == LOCAL:
+        raise ConfigError(
+            "--dp local has a client noise the reply that it sends, and with --secure-aggregation that is masked already: leave out "
+            "one of the two, or take --dp central."
+        )
+    if config.sampler == "fixed":
+        check_cohort(cohort_size(config.clients, config.fraction))

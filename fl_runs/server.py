@@ -171,6 +171,8 @@ def participation(plan: Plan, dataset: Dataset, census: Census | None = None) ->
         min_clients=config.clients,
         min_replies=0 if config.sampler == POISSON else config.min_replies,  # a round without anybody is one, too
         max_update_norm=config.max_update_norm,
+        secure_aggregation=config.secure_aggregation,
+        secure_threshold=config.secure_threshold,
         round_timeout=config.round_timeout,
         wait=config.wait,
         expects={

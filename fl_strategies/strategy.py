@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Result, Strategy
@@ -37,6 +36,7 @@ from fl_strategies.round.orders import Orders
 from fl_strategies.round.receiving import Round
 from fl_strategies.round.records import Journal, plain
 from fl_strategies.round.resources import ServerResources
+from fl_strategies.round.secure.masked_rounds import secure_rounds
 from fl_strategies.round.state import RunState, new_key
 from fl_strategies.round.weave import Weave
 
@@ -82,8 +82,9 @@ class ComposedStrategy(Strategy):
         )
         self.members.totals = self.model.kept_sums()
         self.local = local or LocalSettings(seed=when.seed)
+        masked = secure_rounds(self.recipe, self.weave, self.members, who, when, self.hooks.stop)
         self.orders = Orders(
-            self.recipe, self.weave, self.topology, self.members, setup, who, when, self.local, when.num_rounds
+            self.recipe, self.weave, self.topology, self.members, setup, who, when, self.local, when.num_rounds, masked
         )
         self.journal = Journal(self.hooks.observers)
         self.sums = CohortSums(self.orders, self.journal, self.hooks.stop)
@@ -162,9 +163,9 @@ class ComposedStrategy(Strategy):
         self.members.refresh(grid, self.participation.min_replies)
         self._prepare_clients(grid)
         self._round, messages = self.orders.training(
-            server_round, arrays, dict(config), self.model.state, self._saved_acked
+            server_round, arrays, dict(config), self.model.state, self._saved_acked, grid
         )
-        self.journal.count("bytes_down", content_bytes(message.content for message in messages))
+        self.journal.count("bytes_down", self._round.bytes_down + content_bytes(each.content for each in messages))
         return messages
 
     def aggregate_train(
@@ -174,7 +175,7 @@ class ComposedStrategy(Strategy):
         with self.journal.timed("train"):
             self._receive(replies)
         with self.journal.timed("aggregate"):
-            self.journal.note({"dropped": came.dropped, "cohort": [reply.client for reply in came.usable]})
+            self.journal.note(came.record)
             self.journal.count("bytes_up", sum(reply.bytes for reply in came.usable))
             if len(came.usable) < self.participation.min_replies:
                 few = "round %d: %d usable replies, fewer than the %d needed; the model stays as it is"
@@ -261,15 +262,14 @@ class ComposedStrategy(Strategy):
         cohort = self._round.cohort(self.members, state.omega)
         cohort.sums = self.sums.over(cohort, self.model)
         weights, metrics = self.weave.step(state, cohort, self.orders.settings(round), self.orders.rounds)
-        state.buffers = self.weave.protection.buffers(state.buffers, [reply.buffers for reply in usable], weights)
+        state.buffers = self.hooks.protection.buffers(state.buffers, self._round.mean_buffers, weights)
         own, record = self.topology.aggregate(self.model.topology_state, usable, weights)
         self.model.remember(own)
         metrics |= record
         self.model.means.update(state, cohort, [reply.buffers for reply in usable], self._saved_acked)
         state.acked.update(dict.fromkeys(cohort.ids, round))
-        loss = float(np.dot(cohort.share, cohort.metrics["train-loss"])) if "train-loss" in cohort.metrics else None
-        self.journal.note({"weights": weights, "train/loss": loss, **metrics})
-        told = metrics if loss is None else {**metrics, "train-loss": loss}
+        self.journal.note({"weights": weights, "train/loss": cohort.loss, **metrics})
+        told = metrics if cohort.loss is None else {**metrics, "train-loss": cohort.loss}
         numbers = {key: float(value) for key, value in told.items() if isinstance(value, (int, float))}
         return self.model.hand_out(), MetricRecord({"num-examples": int(cohort.sizes.sum()), **numbers})
 

@@ -40,6 +40,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "engine": "NAME", "workers": "N", "ray-address": "HOST:PORT", "device": "NAME", "gpus-per-client": "SHARE",
     },
     "privacy": {
+        "secure-aggregation": "", "secure-threshold": "SHARE",
         "dp": "KIND", "dp-clip": "NORM", "dp-epsilon": "EPSILON", "dp-delta": "DELTA", "dp-noise": "MULTIPLIER", "dp-budget": "EPSILON",
     },
 }  # fmt: skip

@@ -27,6 +27,8 @@ class Participation:
     min_clients: int = 1  # how many to wait for before round 1, for at most `wait` seconds
     min_replies: int = 1  # fewest usable replies that a round needs; with fewer the model stays as it is
     max_update_norm: float = 0.0  # a client's update of a larger norm is scaled down to it; 0 is no limit
+    secure_aggregation: bool = False  # sum updates under masks, so that the server sees the sum only
+    secure_threshold: float = 0.66  # share of the cohort without which there is no sum
     round_timeout: float = 3600.0
     wait: float = 60.0
     expects: Mapping[str, Any] = field(default_factory=dict)  # what clients must say of themselves, such as num_classes
@@ -35,6 +37,11 @@ class Participation:
     def __post_init__(self) -> None:
         if not 0 < self.fraction_train <= 1:
             raise ConfigError(f"fraction_train is a share above 0 and up to 1, but {self.fraction_train} was given.")
+        if not 0.5 < self.secure_threshold <= 1:
+            raise ConfigError(
+                f"secure_threshold is a share above 0.5 and up to 1, but {self.secure_threshold} was given: with half of the "
+                "clients or fewer, the server could have the two halves reveal what must not come together."
+            )
 
 
 @dataclass(frozen=True)

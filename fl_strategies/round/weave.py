@@ -105,6 +105,15 @@ class Weave:
 
     # One round
 
+    def weights_before(self, cohort: Cohort, state: RunState) -> tuple[Weights, Metrics]:
+        """The weights of clients that have yet to train, and what is worth recording of them."""
+        weights, _, metrics = self.weighting.weights(cohort, state.of(self.recipe.weighting), self.server)
+        return weights, metrics
+
+    def summed(self) -> tuple[str, ...]:
+        """Numbers of the updates that steps need beside the weighted mean, where that is all that is known."""
+        return tuple(dict.fromkeys(name for step in self.steps.values() for name in step.summed or ()))
+
     def step(
         self, state: RunState, cohort: Cohort, settings: RoundSettings, last_round: int
     ) -> tuple[Weights, Metrics]:
@@ -112,7 +121,7 @@ class Weave:
         sent, parts = state.omega, dict(state.parts)
         server = self.server.with_buffers(state.buffers)
         name = self.recipe.weighting
-        if (fixed := self.protection.weights(cohort)) is not None:
+        if (fixed := cohort.agreed if cohort.agreed is not None else self.protection.weights(cohort)) is not None:
             weights, metrics = fixed, Metrics()
         elif self.weighting.decides(settings.round):
             weights, parts[name], metrics = self.weighting.weights(cohort, state.of(name), server)

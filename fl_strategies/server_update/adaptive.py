@@ -82,8 +82,8 @@ class AdamParams(Params):
 class Adaptive(ServerStep):
     """What the three share; a subclass names its second moment."""
 
+    summed = ()
     second_moment: ClassVar[staticmethod[[Moments, Moments, float], Moments]]
-    of_average: ClassVar[bool] = True
 
     def init(self, dim: int) -> State:
         return {"m": np.zeros(dim), "v": np.full(dim, self.params.tau**2)}

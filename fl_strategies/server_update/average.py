@@ -6,7 +6,7 @@ Buffers (BatchNorm's running statistics and counters) are averaged apart from th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ def average(omega: Vector, updates: Matrix, weights: NDArray[np.float64], state:
 
 
 class Average(ServerStep):
-    of_average: ClassVar[bool] = True
+    summed = ()
 
     def optimise(
         self, omega: Vector, updates: Matrix, weights: NDArray[np.float64], state: State, settings: RoundSettings

@@ -9,8 +9,6 @@ d + beta v+ instead of v+. beta = 0 and lr = 1 are FedAvg. State: v, in float64.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
@@ -60,7 +58,7 @@ class MomentumParams(Params):
 class Momentum(ServerStep):
     Params = MomentumParams
     params: MomentumParams
-    of_average: ClassVar[bool] = True
+    summed = ()
 
     def init(self, dim: int) -> State:
         return {"velocity": np.zeros(dim)}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from fl_config.parts import part
 from fl_protocol.types import State
 from fl_strategies.round.cohort import Cohort
@@ -13,7 +11,7 @@ from fl_strategies.weighting.base import Weighed, Weighting
 
 @part("size", slot="weighting", what="p_i = n_i / sum n", paper="fedavg", year=2017)
 class Size(Weighting):
-    beforehand: ClassVar[bool] = True
+    known_before_training = True
 
     def weights(self, cohort: Cohort, state: State, server: ServerResources) -> Weighed:
         return cohort.share, state, {}

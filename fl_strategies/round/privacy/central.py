@@ -12,19 +12,23 @@ A round that nobody is in releases its noise like any other. Only so the account
 
 Noise and cohorts are of `seed` where it is given: a simulation, which is to give the same bits again. Without one they come from the
 system's entropy. Buffers stay as they went out.
+
+Where the server sees the sum of the updates only (--secure-aggregation), clients clip and add the noise themselves, each a share of
+it that makes the whole of the fewest clients without whom there is no sum (clients/secure/contribution.py).
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fl_config.noise import normal
+from fl_protocol.messages import NoiseShare
 from fl_protocol.types import Arrays, Matrix, State
 from fl_strategies.recipes import Recipe
 from fl_strategies.round.cohort import Cohort, norm, weighted_sum
@@ -63,6 +67,9 @@ class Central(Accounted):
     def cohort_seed(self, seed: int) -> int:
         return secrets.randbits(63) if self.rate < 1.0 and self.seed is None else seed
 
+    def noise_share(self, own: State) -> NoiseShare | None:
+        return NoiseShare(self.clip, self.ledger(own).noise, self.seed)
+
     def weights(self, cohort: Cohort) -> Weights | None:
         return np.full(len(cohort.ids), self._fixed(cohort)) if self.rate < 1.0 else None
 
@@ -71,6 +78,8 @@ class Central(Accounted):
 
     def release(self, cohort: Cohort, updates: Matrix, weights: Weights, own: State) -> Released:
         own = self.spend(cohort.round, cohort.ids, own)
+        if cohort.agreed is not None:  # the sum came with the clients' own shares of the noise
+            return updates, weights, own, {}
         factors = clip_factors(updates, self.clip)
         sensitivity = self.clip * (self._fixed(cohort) if self.rate < 1.0 else float(weights.max()))
         deviation = float(own["noise"]) * sensitivity
@@ -80,5 +89,5 @@ class Central(Accounted):
         told = {"privacy/deviation": deviation, "privacy/clipped": clipped}
         return cast(Matrix, total[np.newaxis]), np.ones(1), own, told  # in float64, as the sum would have been
 
-    def buffers(self, own: Arrays, replied: Sequence[Mapping[str, NDArray[Any]]], weights: Weights) -> Arrays:
-        return own
+    def buffers(self, sent: Arrays, mean: Callable[[Weights], Arrays], weights: Weights) -> Arrays:
+        return sent

@@ -7,14 +7,14 @@ weighted average of the replies. What it has to remember comes in and goes out a
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fl_config.errors import ConfigError
+from fl_protocol.messages import NoiseShare
 from fl_protocol.types import Arrays, ClientId, Matrix, State
 from fl_strategies.recipes import Recipe
 from fl_strategies.round.cohort import Cohort
@@ -22,7 +22,6 @@ from fl_strategies.round.privacy.accountant import epsilon
 from fl_strategies.round.privacy.ledger import KEY, Journal, Ledger
 from fl_strategies.round.records import Record
 from fl_strategies.round.state import RunState
-from fl_strategies.server_update.average import average_buffers
 
 log = logging.getLogger("fedloom")
 Weights = NDArray[np.float64]
@@ -55,6 +54,10 @@ class Protection:
         """These clients are asked to train."""
         return own
 
+    def noise_share(self, own: State) -> NoiseShare | None:
+        """What every client must do where the server sees the sum of the updates only."""
+        return None
+
     def weights(self, cohort: Cohort) -> Weights | None:
         """The clients' weights, where the recipe's weighting may not decide."""
         return None
@@ -63,9 +66,9 @@ class Protection:
         """The updates as the server's step may use them."""
         return updates, weights, own, {}
 
-    def buffers(self, own: Arrays, replied: Sequence[Mapping[str, NDArray[Any]]], weights: Weights) -> Arrays:
-        """The buffers of the next model, of those that went out and those that came back."""
-        return average_buffers(replied, weights)
+    def buffers(self, sent: Arrays, mean: Callable[[Weights], Arrays], weights: Weights) -> Arrays:
+        """The buffers of the next model, of those that went out or of the mean of those that came back."""
+        return mean(weights)
 
     def figures(self, state: RunState) -> Record:
         """What every round's record says of the costs."""

@@ -87,6 +87,11 @@ def _check_central(config: Options, recipe: Recipe) -> None:
                 f"--sampler poisson and --{name} contradict each other: whether a client counts in a round must depend on "
                 "chance alone, or sampling gains nothing."
             )
+    if sampled and config.secure_aggregation:
+        raise ConfigError(
+            "--sampler poisson and --secure-aggregation contradict each other: the server, from whom the updates are hidden, knows who "
+            "takes part, so that sampling gains nothing; take --sampler fixed."
+        )
     if sampled and config.fraction >= 1.0:
         raise ConfigError(
             "--sampler poisson with --fraction 1 draws everybody, so that there is nothing to gain: leave it out, or give a fraction."

@@ -15,6 +15,7 @@ from fl_strategies.round.cohort import Cohort, Population
 from fl_strategies.round.privacy.accountant import epsilon
 from fl_strategies.round.privacy.central import Central, clip_factors
 from fl_strategies.round.privacy.ledger import Ledger
+from fl_strategies.round.privacy.protection import Protection
 from fl_strategies.sampling import sample_cohort
 from simulation import run
 
@@ -103,7 +104,8 @@ def test_noise_that_others_could_compute_is_for_simulations_only() -> None:
 
 def test_buffers_stay_as_they_went_out() -> None:
     kept = {"mean": np.zeros(2, dtype=np.float32)}
-    assert Central(1.0, 1e-5).buffers(kept, [{"mean": np.ones(2, dtype=np.float32)}], np.ones(1)) is kept
+    assert Central(1.0, 1e-5).buffers(kept, lambda weights: {}, np.ones(1)) is kept
+    assert Protection().buffers(kept, lambda weights: {"mean": weights}, np.ones(1))["mean"] == 1.0
 
 
 def test_a_recipe_is_checked_by_the_strategy_itself() -> None:

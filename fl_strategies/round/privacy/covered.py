@@ -6,8 +6,12 @@ from collections.abc import Mapping
 
 from fl_config.errors import ConfigError
 from fl_config.params import Params
+from fl_config.parts import Part
 from fl_strategies.parts import PARTS
 from fl_strategies.recipes import Recipe
+from fl_strategies.server_update.base import ServerStep
+from fl_strategies.topologies.base import Topology
+from fl_strategies.weighting.base import Weighting
 
 
 def check_local(recipe: Recipe, chosen: Mapping[str, Params]) -> None:
@@ -25,11 +29,7 @@ def check_local(recipe: Recipe, chosen: Mapping[str, Params]) -> None:
 
 def check_central(recipe: Recipe, sampled: bool) -> None:
     """Noise on the weighted average covers what is made of it; a part that looks at single replies would not be covered."""
-    beyond = (name for name in recipe.server_steps if not PARTS[name].says("of_average"))
-    more = recipe.one("topology") or next(beyond, None)
-    if more is None and not PARTS[recipe.weighting].says("beforehand"):
-        more = recipe.weighting
-    if more is not None:
+    if more := next((part.name for part in recipe.declared() if _needs_more(part)), None):
         raise ConfigError(
             f"--dp central protects the weighted average of the clients' updates, but {more!r} makes use of more than that: choose a "
             "strategy without it, such as fedavg, fedprox, fedadam or feddisco."
@@ -39,3 +39,13 @@ def check_central(recipe: Recipe, sampled: bool) -> None:
             f"--sampler poisson needs the same weight for every client, whoever else is drawn, but {recipe.weighting!r} weighs "
             f"clients against each other: take {recipe.name}+uniform, or --sampler fixed, which claims nothing for sampling."
         )
+
+
+def _needs_more(part: Part) -> bool:
+    """Whether it looks at more than the average; a number for which a sum would be enough has no noise either."""
+    weighting, step, topology = (part.half(kind.kind) for kind in (Weighting, ServerStep, Topology))
+    return bool(
+        (weighting and not weighting.known_before_training)
+        or (step and step.summed != ())
+        or (topology and not topology.summable)
+    )
