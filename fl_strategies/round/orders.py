@@ -17,7 +17,7 @@ from fl_protocol.types import ClientId, client_order
 from fl_strategies.recipes import Recipe
 from fl_strategies.round.membership import Membership
 from fl_strategies.round.options import Participation, Schedule
-from fl_strategies.round.privacy.ledger import KEY
+from fl_strategies.round.privacy.spending import KEY
 from fl_strategies.round.receiving import Round
 from fl_strategies.round.secure.masked_rounds import SecureRounds
 from fl_strategies.round.state import RunState

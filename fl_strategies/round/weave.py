@@ -15,8 +15,8 @@ from fl_strategies.parts import PARTS
 from fl_strategies.recipes import Recipe
 from fl_strategies.round.cohort import Cohort, Population, weighted_sum
 from fl_strategies.round.membership import Questions, Totals
-from fl_strategies.round.privacy.ledger import KEY
 from fl_strategies.round.privacy.protection import Protection
+from fl_strategies.round.privacy.spending import KEY
 from fl_strategies.round.resources import ServerResources
 from fl_strategies.round.state import RunState
 from fl_strategies.server_update.average import Average

@@ -32,6 +32,7 @@ ORDERS: NDArray[np.float64] = 1.0 + np.concatenate(
 )
 TAILS = 12.0  # deviations on either side, beyond which a float shows nothing of a normal distribution
 LEAST, MOST = 0.3, 1e6  # noise multipliers that are looked through; with less there is hardly any protection
+NOTHING = 1e-7  # a noise multiplier that protects nobody, and whose cost a float cannot tell
 STEPS = 60  # of a bisection, after which a float does not change any more
 DIGITS = 4  # behind the point of a noise multiplier that is looked for
 
@@ -49,6 +50,9 @@ def epsilon(noise: float, rate: float, releases: int, delta: float) -> float:
 def gaussian_epsilon(mu: float, delta: float) -> float:
     """The smallest epsilon of a Gaussian mechanism whose sensitivity is mu deviations; rounded up."""
     from scipy.special import log_ndtr
+
+    if mu > 1.0 / NOTHING:
+        return math.inf
 
     def fits(given: float) -> bool:
         near, far = float(log_ndtr(mu / 2 - given / mu)), float(log_ndtr(-mu / 2 - given / mu)) + given

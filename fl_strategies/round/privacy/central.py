@@ -32,9 +32,9 @@ from fl_protocol.messages import NoiseShare
 from fl_protocol.types import Arrays, Matrix, State
 from fl_strategies.recipes import Recipe
 from fl_strategies.round.cohort import Cohort, norm, weighted_sum
-from fl_strategies.round.privacy.allowed import check_central
-from fl_strategies.round.privacy.ledger import KEY
+from fl_strategies.round.privacy.covered import check_central
 from fl_strategies.round.privacy.protection import Accounted, Released, Weights
+from fl_strategies.round.privacy.spending import KEY
 from fl_strategies.round.records import Record
 from fl_strategies.round.state import RunState
 

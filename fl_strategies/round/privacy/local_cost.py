@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from fl_protocol.types import ClientId, State
 from fl_strategies.round.privacy.accountant import epsilon
-from fl_strategies.round.privacy.ledger import KEY
 from fl_strategies.round.privacy.protection import Accounted
+from fl_strategies.round.privacy.spending import KEY
 from fl_strategies.round.records import Record
 from fl_strategies.round.state import RunState
 

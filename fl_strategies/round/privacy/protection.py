@@ -19,7 +19,7 @@ from fl_protocol.types import Arrays, ClientId, Matrix, State
 from fl_strategies.recipes import Recipe
 from fl_strategies.round.cohort import Cohort
 from fl_strategies.round.privacy.accountant import epsilon
-from fl_strategies.round.privacy.ledger import KEY, Journal, Ledger
+from fl_strategies.round.privacy.spending import KEY, Journal, Ledger
 from fl_strategies.round.records import Record
 from fl_strategies.round.state import RunState
 

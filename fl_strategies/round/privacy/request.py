@@ -14,11 +14,11 @@ from fl_config.options import FLAGS, Options
 from fl_config.params import Params
 from fl_strategies.recipes import Recipe
 from fl_strategies.round.privacy.accountant import epsilon, noise_for
-from fl_strategies.round.privacy.allowed import check_central, check_local
 from fl_strategies.round.privacy.central import Central
-from fl_strategies.round.privacy.ledger import Journal
+from fl_strategies.round.privacy.covered import check_central, check_local
 from fl_strategies.round.privacy.local_cost import Local, local_noise
 from fl_strategies.round.privacy.protection import Protection
+from fl_strategies.round.privacy.spending import Journal
 
 log = logging.getLogger("fedloom")
 NONE, LOCAL, CENTRAL = "none", "local", "central"

@@ -79,6 +79,7 @@ def test_releases_without_sampling(noise: float, releases: int, delta: float, ex
 def test_degenerate_values() -> None:
     assert epsilon(1.0, 0.1, 0, 1e-5) == epsilon(1.0, 1.0, 0, 1e-5) == 0.0
     assert gaussian_epsilon(1e-3, 0.01) == 0.0, "so much noise costs nothing at such a delta"
+    assert epsilon(1e-6, 1.0, 1, 1e-5) > 1e11 and epsilon(1e-9, 1.0, 1, 1e-5) == math.inf
     assert epsilon(1.0, 0.999999, 3, 1e-5) == pytest.approx(epsilon(1.0, 1.0, 3, 1e-5), rel=0.12)
     costs = [epsilon(1.3, rate, releases, 1e-5) for rate in (0.2, 1.0) for releases in (1, 2, 3)]
     assert costs[:3] == sorted(costs[:3]) and costs[3:] == sorted(costs[3:])

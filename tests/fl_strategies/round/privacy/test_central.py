@@ -14,8 +14,8 @@ from fl_strategies.recipes import parse
 from fl_strategies.round.cohort import Cohort, Population
 from fl_strategies.round.privacy.accountant import epsilon
 from fl_strategies.round.privacy.central import Central, clip_factors
-from fl_strategies.round.privacy.ledger import Ledger
 from fl_strategies.round.privacy.protection import Protection
+from fl_strategies.round.privacy.spending import Ledger
 from fl_strategies.sampling import sample_cohort
 from simulation import run
 
@@ -135,3 +135,21 @@ def test_a_client_pays_for_the_rounds_that_it_is_in(tmp_path: Path) -> None:
     assert max(times.values()) < 6
     assert not (made.folder / "privacy.jsonl").exists(), "noise of the seed is the same again when a round is"
     assert "ended" not in json.loads((made.folder / "summary.json").read_text())
+
+
+def test_under_masks_clients_add_the_noise_and_the_costs_are_the_same(tmp_path: Path) -> None:
+    """With no noise to speak of, the model is that of the server's own clipping up to the fixed point; with noise, the bits repeat."""
+    wanted = {**RUN, "strategy": "feddisco", "secure-aggregation": True, "rounds": 2}
+    silent = {"dp-noise": 1e-6}
+    masked = run({**wanted, **silent, "out": str(tmp_path / "masked")})
+    clear = run({**wanted, **silent, "secure-aggregation": False, "out": str(tmp_path / "clear")})
+    for name, value in clear.model.items():
+        assert np.allclose(masked.model[name], value, atol=1e-6), name
+    noisy = [run({**wanted, "out": str(tmp_path / name)}) for name in ("a", "b")]
+    assert [line["privacy/epsilon"] for line in noisy[0].metrics] == [epsilon(1.5, 1.0, n, 1e-5) for n in range(3)]
+    bits = [(each.folder / "model.safetensors").read_bytes() for each in noisy]
+    assert bits[0] == bits[1]
+    flat = [np.concatenate([np.ravel(value) for value in each.model.values()]) for each in (noisy[0], clear)]
+    line, threshold = noisy[0].metrics[1], 4  # of 6 clients, 0.66 of them
+    deviation = 1.5 * 0.5 * max(line["weights"]) * np.sqrt(6 / threshold)
+    assert np.std(flat[0] - flat[1]) == pytest.approx(deviation * np.sqrt(2), rel=0.2), "of two rounds"

@@ -7,7 +7,7 @@ import pytest
 from fl_config.errors import ConfigError
 from fl_strategies.bases import BASES
 from fl_strategies.recipes import parameters, parse
-from fl_strategies.round.privacy.allowed import check_central, check_local
+from fl_strategies.round.privacy.covered import check_central, check_local
 
 AVERAGES = {
     "fedavg", "fedprox", "fedavgm", "fedadam", "fedyogi", "fedadagrad", "moon", "feddecorr", "fedntd", "fedsam", "feddisco", "asd",

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from fl_strategies.round.privacy.accountant import epsilon
-from fl_strategies.round.privacy.ledger import KEY
 from fl_strategies.round.privacy.local_cost import Local, local_noise
+from fl_strategies.round.privacy.spending import KEY
 from fl_strategies.round.state import RunState
 
 

@@ -16,8 +16,8 @@ from fl_config.options import as_flat
 from fl_runs.folder import RunFolder
 from fl_strategies.round.privacy.accountant import epsilon
 from fl_strategies.round.privacy.central import Central
-from fl_strategies.round.privacy.ledger import KEY
 from fl_strategies.round.privacy.protection import Accounted, Protection
+from fl_strategies.round.privacy.spending import KEY
 from fl_strategies.round.records import Observer, Record
 from fl_strategies.round.state import RunState
 from server_app import open_server

@@ -50,6 +50,11 @@ DIGITS: dict[str, Any] = {"dataset": "digits", "model": "linear", "engine": "inl
             {**CENTRAL, "dp-noise": 1.0, "sampler": "poisson", "fraction": 0.5, "strategy": "fedavg+uniform", "min-replies": 2},
             "--min-replies contradict",
         ),
+        (
+            {**CENTRAL, "dp-noise": 1.0, "sampler": "poisson", "fraction": 0.5, "strategy": "fedavg+uniform", "secure-aggregation": True},
+            "--secure-aggregation contradict",
+        ),
+        ({"dp-clip": 1.0, "secure-aggregation": True}, "--dp local has a client noise.*take --dp central"),
         ({**CENTRAL, "dp-budget": 1e-7, "dp-delta": 1e-12}, "No noise is large enough"),
     ],
 )  # fmt: skip

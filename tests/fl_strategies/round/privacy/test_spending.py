@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fl_config.errors import ConfigError
-from fl_strategies.round.privacy.ledger import Journal, Ledger
+from fl_strategies.round.privacy.spending import Journal, Ledger
 
 
 def test_releases_are_counted_and_remembered() -> None:
