@@ -56,7 +56,7 @@ def clients(line: Connection) -> None:
 
 def patterns(client: int, order: Train, reply: Message, added: dict[Any, Any]) -> Iterator[Pattern]:
     """The client's update as the server might hold it: as floats of either length, and in fixed point."""
-    if (order.round, client) in added:
+    if order.masks is not None:
         vector = added[order.round, client]
         forms = {"fixed point": to_fixed(vector, FINE), "weighted": vector, "weighted, in short": vector.astype("<f4")}
     else:
