@@ -36,17 +36,7 @@ from fl_models import Model, wrap
 from fl_models.flat import FlatModel
 from fl_protocol.arrays import from_record, to_record
 from fl_protocol.codec import CONFIG
-from fl_protocol.messages import (
-    Evaluate,
-    Introduce,
-    MaskedSum,
-    Probe,
-    ShareSecrets,
-    ShowKeys,
-    Train,
-    Unmask,
-    read_message,
-)
+from fl_protocol.messages import Evaluate, Introduce, MaskedSum, Probe, Train, read_message
 from fl_protocol.replies import Introduction, MaskedPart, Probed, Scored, Trained, properties, told_names
 from fl_protocol.settings import LocalSettings
 from fl_protocol.types import Arrays, ClientId
@@ -143,9 +133,7 @@ class LocalClient(NumPyClient):
                 return self.score(order).pack()
             case Train():
                 return train_masked(self.memory, order, self.train, self.flat.names)
-            case ShowKeys() | ShareSecrets() | Unmask():
-                return take_step(self.memory, order)
-        raise ConfigError(f"Client {self.client_id} was sent {type(order).__name__}, which it cannot answer.")
+        return take_step(self.memory, order, self.client_id)
 
     # Flower's older interface: plain lists of arrays
 

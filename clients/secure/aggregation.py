@@ -12,28 +12,28 @@ than half of n, so that the server cannot have one half of the clients reveal th
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
-from cryptography.fernet import InvalidToken
 from flwr.app import RecordDict
-from flwr.common.secure_aggregation.crypto.shamir import create_shares
-from flwr.common.secure_aggregation.crypto.symmetric_encryption import decrypt, encrypt
-from flwr.common.secure_aggregation.secaggplus_utils import share_keys_plaintext_concat, share_keys_plaintext_separate
+from numpy.typing import NDArray
 
 from clients.secure.contribution import contribution
 from clients.secure.round_secrets import RoundSecrets
 from clients.state import Memory
 from fl_config.errors import ConfigError
 from fl_protocol.fixed_point import FINE, to_fixed
+from fl_protocol.flower.secret_sharing import opened, sealed, shares_of
 from fl_protocol.masks import WORD, Words, add_own_mask, add_pair_mask, commitment, public_key, shared_key
 from fl_protocol.messages import FEWEST, Masks, Peer, ShareSecrets, ShowKeys, Train, Unmask
 from fl_protocol.replies import Trained
 from fl_protocol.secure_replies import ByPlace, Keys, Masked
+from fl_protocol.types import ClientId
 
 
-def take_step(memory: Memory, order: ShowKeys | ShareSecrets | Unmask) -> RecordDict:
+def take_step(memory: Memory, order: Any, client: ClientId) -> RecordDict:
+    """The answer to one of the three messages that a round has more; a sentence for any other."""
     match order:
         case ShowKeys():
             return show_keys(memory, order).pack()
@@ -41,6 +41,7 @@ def take_step(memory: Memory, order: ShowKeys | ShareSecrets | Unmask) -> Record
             return share_secrets(memory, order).pack()
         case Unmask():
             return reveal(memory, order).pack()
+    raise ConfigError(f"Client {client} was sent {type(order).__name__}, which it cannot answer.")
 
 
 def train_masked(
@@ -81,18 +82,16 @@ def share_secrets(memory: Memory, order: ShareSecrets) -> ByPlace:
         raise ConfigError(f"A masked sum needs a weight for every client, above 0 for {FEWEST} or more of them.")
     own.peers, own.threshold, own.weights, own.sizes = order.peers, order.threshold, order.weights, order.sizes
     own.place = order.peers.index(me)
-    shares = [create_shares(bytes.fromhex(seed), own.threshold, count) for seed in (own.own, own.masking)]
-    parcels = [
-        share_keys_plaintext_concat(own.place, place, *both) for place, both in enumerate(zip(*shares, strict=True))
-    ]
-    own.kept = parcels[own.place].hex()
+    shares = [shares_of(bytes.fromhex(seed), own.threshold, count) for seed in (own.own, own.masking)]
+    pairs = list(zip(*shares, strict=True))
+    own.kept = [share.hex() for share in pairs[own.place]]
     own.keep(memory, "shared")
-    return ByPlace(
-        [encrypt(_seal(own, place), parcel) if place != own.place else b"" for place, parcel in enumerate(parcels)]
-    )
+    others = {place: both for place, both in enumerate(pairs) if place != own.place}
+    parcels = {place: sealed(_key(own, place), own.place, place, both) for place, both in others.items()}
+    return ByPlace([parcels.get(place, b"") for place in range(count)])
 
 
-def mask(memory: Memory, own: RoundSecrets, order: Masks, values: np.ndarray) -> Words:
+def mask(memory: Memory, own: RoundSecrets, order: Masks, values: NDArray[np.int64]) -> Words:
     """y_i. That it was made is noted first: two vectors under the same masks would tell their difference."""
     if len(order.parcels) != own.clients:
         raise ConfigError(
@@ -128,21 +127,16 @@ def reveal(memory: Memory, order: Unmask) -> ByPlace:
         )
     shares = [b""] * own.clients
     for place in sharing:
-        of_own, of_pairs = _opened(own, place)
+        of_own, of_pairs = _held(own, place)
         shares[place] = of_own if place in survivors else of_pairs
     return ByPlace(shares)
 
 
-def _opened(own: RoundSecrets, place: int) -> tuple[bytes, bytes]:
+def _held(own: RoundSecrets, place: int) -> tuple[bytes, bytes]:
     """The shares that the client at this place made for this one; none where the parcel was spoilt."""
-    try:
-        text = (
-            bytes.fromhex(own.kept) if place == own.place else decrypt(_seal(own, place), own.parcels[place].encode())
-        )
-    except InvalidToken:
-        return b"", b""
-    source, target, of_own, of_pairs = share_keys_plaintext_separate(text)
-    return (of_own, of_pairs) if (source, target) == (place, own.place) else (b"", b"")
+    if place == own.place:
+        return bytes.fromhex(own.kept[0]), bytes.fromhex(own.kept[1])
+    return opened(_key(own, place), place, own.place, own.parcels[place].encode())
 
 
 def _shown(own: RoundSecrets) -> Peer:
@@ -150,7 +144,6 @@ def _shown(own: RoundSecrets) -> Peer:
     return Peer(sealing, masking, commitment(bytes.fromhex(own.own)))
 
 
-def _seal(own: RoundSecrets, place: int) -> bytes:
-    """The key of what passes between this client and the one at `place`, as Fernet takes it."""
-    other = bytes.fromhex(own.peers[place].sealing)
-    return base64.urlsafe_b64encode(shared_key(bytes.fromhex(own.sealing), other, b"seal" + own.context))
+def _key(own: RoundSecrets, place: int) -> bytes:
+    """The key of what passes between this client and the one at `place`."""
+    return shared_key(bytes.fromhex(own.sealing), bytes.fromhex(own.peers[place].sealing), b"seal" + own.context)

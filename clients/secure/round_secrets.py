@@ -32,7 +32,7 @@ class RoundSecrets(BaseModel):
     threshold: int = 0
     weights: list[float] = []
     sizes: list[float] = []
-    kept: str = ""  # its share of its own secrets, as it would be sealed for another
+    kept: list[str] = []  # its shares of its own two secrets
     # What Train brought: the others' sealed shares, by place.
     parcels: list[str] = []
 

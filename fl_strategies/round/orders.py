@@ -58,7 +58,7 @@ class Orders:
         config: Config,
         state: RunState,
         saved: Mapping[ClientId, int],
-        grid: Grid,
+        grid: Grid | None = None,
     ) -> tuple[Round, list[Message]]:
         """One message for every client of the cohort (and its spares). `saved` is what the last checkpoint has acknowledged."""
         tell_unread(config, "The train_config")
@@ -69,6 +69,7 @@ class Orders:
         going, own = Round(round, enough=len(chosen)), state.of(self.topology.name)
         asked: Sequence[ClientId] = sorted([*chosen, *spare], key=client_order)
         if self.secure is not None:
+            assert grid is not None, "clients cannot agree on masks without one"
             going, asked = self.secure.begin(grid, going, asked, state, who)
         model_of = self.topology.training(own, arrays, state.acked)
         common = Train(

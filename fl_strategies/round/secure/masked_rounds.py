@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from flwr.app import Message
+from flwr.serverapp import Grid
 from numpy.typing import NDArray
 
 from fl_protocol.contributions import LOSS, Contributions
@@ -61,7 +62,7 @@ class SecureRounds:
     stop: threading.Event
 
     def begin(
-        self, grid: Any, going: Round, asked: Sequence[ClientId], state: RunState, who: Participation
+        self, grid: Grid, going: Round, asked: Sequence[ClientId], state: RunState, who: Participation
     ) -> tuple[Round, Sequence[ClientId]]:
         """Have the clients agree on masks; returns the round, and who goes on to train."""
         line = Line(grid, self.members, going.number, who.round_timeout, self.stop)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from flwr.common.secure_aggregation.crypto.shamir import combine_shares
-
-from fl_protocol.masks import Words, add_own_mask, add_pair_mask, commitment, public_key
+from fl_protocol.flower.secret_sharing import secret_of, share_bytes
+from fl_protocol.masks import SEED_BYTES, Words, add_own_mask, add_pair_mask, commitment, public_key
 from fl_protocol.messages import Setup, Unmask
 from fl_protocol.secure_replies import ByPlace
 from fl_protocol.types import ClientId
 from fl_strategies.round.secure.agreement import Agreement, Line, NoSum
 
-SHARE_BYTES = 36  # its number, and two blocks
+SHARE_BYTES = share_bytes(SEED_BYTES)
 
 
 def unmask(total: Words, agreed: Agreement, survivors: Sequence[ClientId], line: Line, setup: Setup) -> int:
@@ -55,10 +54,7 @@ def _put_together(
         for holder, each in shares.items()
         if len(each[place]) == SHARE_BYTES and int.from_bytes(each[place][:4], "little") == holder + 1
     ]
-    try:
-        seed = combine_shares(held[: agreed.threshold]) if len(held) >= agreed.threshold else b""
-    except ValueError:
-        seed = b""
+    seed = secret_of(held[: agreed.threshold]) if len(held) >= agreed.threshold else b""
     peer = agreed.peers[place]
     if not seed or shown(seed) != (peer.commitment if shown is commitment else peer.masking):
         raise NoSum(f"the shares of client {agreed.clients[place]}'s secret do not fit together")

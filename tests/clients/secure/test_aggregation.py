@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flwr.common.secure_aggregation.crypto.shamir import combine_shares
 
 from clients.secure.aggregation import mask, reveal, share_secrets, show_keys, take_step
 from clients.secure.round_secrets import RoundSecrets
 from clients.state import RecordMemory
 from fl_config.errors import ConfigError
+from fl_protocol.flower.secret_sharing import secret_of
 from fl_protocol.masks import add_own_mask, add_pair_mask, commitment, public_key
 from fl_protocol.messages import Masks, Peer, ShareSecrets, ShowKeys, Unmask
 from fl_protocol.secure_replies import ByPlace
@@ -54,7 +54,7 @@ def test_masks_come_off_the_sum_with_what_survivors_reveal() -> None:
     context = RoundSecrets.recall(going.memories[0], "s", "masked").context
     told = [going.reveal(client, 0, 1, 2, 3).each for client in range(4)]
     for place, peer in enumerate(going.order.peers):
-        seed = combine_shares([shares[place] for shares in told])
+        seed = secret_of([shares[place] for shares in told])
         if place < 4:
             assert commitment(seed) == peer.commitment
             add_own_mask(total, seed, context, -1)
@@ -177,7 +177,7 @@ def test_too_few_shares_or_too_large_a_number_are_not_masked() -> None:
 
 def test_an_answer_is_a_record() -> None:
     memory = RecordMemory()
-    content = take_step(memory, ShowKeys("s"))
+    content = take_step(memory, ShowKeys("s"), 0)
     assert {key: len(value) for key, value in content.config_records["config"].items()} == {  # type: ignore[arg-type]
         "sealing": 32, "masking": 32, "commitment": 32,
     }  # fmt: skip
