@@ -18,13 +18,14 @@ from flwr.client import NumPyClient
 from numpy.typing import NDArray
 from torch import nn
 
-from clients import masking
 from clients.answers import Facts, number_of, vector_of
 from clients.effective_steps import effective_steps
 from clients.model_arrays import arrays_of, load_arrays, trainable_mask
 from clients.objectives import build_objectives
 from clients.objectives.base import LocalRound
 from clients.optimizers import build_optimizer
+from clients.secure import masking
+from clients.secure.aggregation import take_step, train_masked
 from clients.state import Memory, RecordMemory
 from clients.topologies import build_topology
 from clients.topologies.base import PREFIX, ClientTopology, complete, remember
@@ -132,8 +133,8 @@ class LocalClient(NumPyClient):
             case Evaluate():
                 return self.score(order).pack()
             case Train():
-                return self.train(order).pack()
-        raise ConfigError(f"Client {self.client_id} was sent {type(order).__name__}, which it cannot answer.")
+                return train_masked(self.memory, order, self.train, self.flat.names)
+        return take_step(self.memory, order, self.client_id)
 
     # Flower's older interface: plain lists of arrays
 

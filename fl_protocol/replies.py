@@ -224,12 +224,17 @@ def properties(reply: Introduction | MaskedPart) -> RecordDict:
 # Checks
 
 
-def read_arrays(message: Message, key: str, layout: Layout) -> tuple[Arrays, int]:
-    """One record of arrays, checked against what the layout shares, and its bytes."""
+def check_answered(message: Message) -> None:
+    """Refuse an error in place of an answer."""
     if message.has_error():
         if message.error.code in UNREACHABLE:
             raise BadReply("its host did not take the message or did not answer it in time")
         raise BadReply(f"the client failed: {last_line(message.error.reason)}")
+
+
+def read_arrays(message: Message, key: str, layout: Layout) -> tuple[Arrays, int]:
+    """One record of arrays, checked against what the layout shares, and its bytes."""
+    check_answered(message)
     record = dict(_record(message.content, key, ArrayRecord).items())
     _check_declared(record, layout)
     if not all(is_finite(array) for name, array in record.items() if name in layout.trained):

@@ -26,7 +26,7 @@ from fl_protocol.types import ClientId
 from fl_strategies.population.census import Census, Foretold, OnlyTheClientKnows
 from fl_strategies.round.cohort import Population
 from fl_strategies.round.exchange import RunStopped, exchange
-from fl_strategies.round.secure_sum import secure_sum
+from fl_strategies.round.secure.secure_sum import secure_sum
 from fl_strategies.sampling import ordered
 
 log = logging.getLogger("fedloom")

@@ -21,9 +21,14 @@ from fl_protocol.messages import (
     Evaluate,
     Introduce,
     MaskedSum,
+    Masks,
+    Peer,
     Probe,
     Setup,
+    ShareSecrets,
+    ShowKeys,
     Train,
+    Unmask,
     read_message,
     setup_in,
 )
@@ -52,7 +57,11 @@ EVERY = [
         report=["initial_loss"],
         acked_round=11,
         saved_round=10,
+        masks=Masks("c0ffee", ["", "gAAA="], ["squared_norm"]),
     ),
+    ShowKeys("c0ffee", SETUP),
+    ShareSecrets("c0ffee", [Peer("00", "11", "22")], 3, [1 / 3, 0.1 + 0.2], [1.0], SETUP),
+    Unmask("c0ffee", [0, 2], SETUP),
     Evaluate(ARRAYS, SETTINGS, 12, SETUP, ("babu", {}), 11, 5),
 ]
 numbers = st.floats(allow_nan=False, allow_infinity=False)
