@@ -46,7 +46,9 @@ def client_of(run_config: Mapping[str, Any], node: Mapping[str, Any], state: Any
         )
     if private:
         return hosted_client(config, node, setup, state, code)
-    return simulated_client(config, int(node["partition-id"]), setup, state, code)
+    client = simulated_client(config, int(node["partition-id"]), setup, state, code)
+    client.site = str(node.get("name", ""))  # where it is a trial on hosts
+    return client
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,7 @@ def hosted_client(config: Options, node: Mapping[str, Any], setup: Setup, state:
         initial=functools.partial(initial_state, spec),
         class_names=dataset.class_names,
         task=task,
+        site=name,
         secret=functools.partial(secret_in, folder, name) if folder else None,
     )
 

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -72,6 +73,22 @@ def client_key(folder: Path) -> Path:
 def public_keys(folder: Path) -> list[Path]:
     """The public keys of all clients of a federation's folder."""
     return sorted(folder.glob("clients/*/*.pub"))
+
+
+def read_public_key(path: Path) -> tuple[str, ec.EllipticCurvePublicKey]:
+    """The name and the key of a file NAME.pub, or NAME.key.pub as ssh-keygen calls it."""
+    name = path.name.removesuffix(".pub").removesuffix(".key")
+    if not NAME.fullmatch(name):
+        raise ConfigError(
+            f"A client's name is letters, digits, '.', '_' and '-', but the file is called {path.name!r}."
+        )
+    try:
+        key = serialization.load_ssh_public_key(path.read_bytes())
+    except (ValueError, UnsupportedAlgorithm):
+        key = None
+    if not isinstance(key, ec.EllipticCurvePublicKey) or not key.curve.name.startswith("secp"):
+        raise ConfigError(f"{path} is not the public half of an ECDSA key; `ssh-keygen -t ecdsa -b 384` makes one.")
+    return name, key
 
 
 def _check(folder: Path, hosts: Sequence[str], clients: Sequence[str]) -> None:

@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import NoReturn
 
 from deploy.connection import command, environment
-from fedloom.cli.deploy.arguments import KEYS, add_control, add_keys, address, existing, number, warn_insecure
+from fedloom.cli.deploy.arguments import (
+    KEYS,
+    SERVER_FOLDER,
+    add_control,
+    add_keys,
+    address,
+    existing,
+    number,
+    warn_insecure,
+)
 from fedloom.cli.flags import AddCommand, comma_list
 from fl_config.errors import ConfigError
 
@@ -39,7 +48,10 @@ def _register_server(action: AddCommand) -> None:
     parser.add_argument("--fleet", metavar="HOST:PORT", default=FLEET, help=f"where clients connect (default: {FLEET})")
     add_control(parser, "where runs are submitted; everybody who reaches it may submit")
     parser.add_argument(
-        "--folder", metavar="DIR", default="server", help="for its database and run folders (default: server)"
+        "--folder",
+        metavar="DIR",
+        default=SERVER_FOLDER,
+        help=f"for its database and run folders (default: {SERVER_FOLDER})",
     )
     add_keys(parser, "the folder with ca.crt, server.crt and server.key")
 
@@ -138,9 +150,11 @@ def node_config(
     for place in plugins:
         if place.endswith(".py"):
             existing_code(Path(place).expanduser())
-    if data is None:
-        return f"partition-id={number(partition or '', '--partition-id')} plugins='{own}'"
     from deploy.keys import NAME
+
+    if data is None:
+        called = f"name='{name}' " if name is not None and NAME.fullmatch(name) else ""
+        return f"{called}partition-id={number(partition or '', '--partition-id')} plugins='{own}'"
     from fl_data import check_dataset_spec
 
     check_dataset_spec(data)
