@@ -10,7 +10,7 @@ import logging
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from importlib.metadata import version
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -51,8 +51,10 @@ class LocalClient(NumPyClient):
 
     `initial` makes the run's seeded initial model, for servers that do not send it (a probe); without it the model is taken as it was
     given. `secret` gives the host's secret, for secure sums. `class_names` are told to the server, whose order of classes must be the
-    same. `site` is the name of the client's host, where it has one of its own.
+    same.
     """
+
+    host: Mapping[str, str] = MappingProxyType({})  # what a host of its own adds to the client's introduction
 
     def __init__(
         self,
@@ -68,7 +70,6 @@ class LocalClient(NumPyClient):
         secret: Callable[[], bytes] | None = None,
         class_names: Sequence[str] = (),
         task: Task | None = None,
-        site: str = "",
     ) -> None:
         if data.y is None:
             raise ConfigError(f"Client {client_id} has no labels to train on.")
@@ -81,7 +82,7 @@ class LocalClient(NumPyClient):
         self.settings = settings or LocalSettings()
         self.initial = initial
         self.secret = secret
-        self.class_names, self.site = class_names, site
+        self.class_names = class_names
         self.task = task or Classification()
         counted = CLASSES in self.task.offers
         self.counts = (torch.bincount(data.y, minlength=num_classes) if counted else torch.zeros(0)).cpu().numpy()
@@ -176,8 +177,7 @@ class LocalClient(NumPyClient):
             trunk_end=list(model.default_trunk_end),
             class_names=told_names(self.class_names),
             numbers={name: number_of(name, facts, arguments) for name, arguments in order.asks.items()},
-            site=self.site,
-            software=version("fedloom") if self.site else "",
+            **self.host,
         )
 
     def masked_part(self, order: MaskedSum) -> MaskedPart:

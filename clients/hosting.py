@@ -6,6 +6,7 @@ import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -45,9 +46,11 @@ def client_of(run_config: Mapping[str, Any], node: Mapping[str, Any], state: Any
             f"The run has the partition {config.partition!r}, but this node's configuration has no {wanted!r}."
         )
     if private:
-        return hosted_client(config, node, setup, state, code)
-    client = simulated_client(config, int(node["partition-id"]), setup, state, code)
-    client.site = str(node.get("name", ""))  # where it is a trial on hosts
+        client = hosted_client(config, node, setup, state, code)
+    else:
+        client = simulated_client(config, int(node["partition-id"]), setup, state, code)
+    if "name" in node:
+        client.host = {"site": str(node["name"]), "software": version("fedloom")}
     return client
 
 
@@ -135,7 +138,6 @@ def hosted_client(config: Options, node: Mapping[str, Any], setup: Setup, state:
         initial=functools.partial(initial_state, spec),
         class_names=dataset.class_names,
         task=task,
-        site=name,
         secret=functools.partial(secret_in, folder, name) if folder else None,
     )
 

@@ -111,11 +111,10 @@ def _told(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def _record(server: Path | None, run: SubmittedRun) -> RunRecord | None:
-    place = str(run.options.get("resume") or run.options.get("out") or "")
-    if server is None or not place:
+    if server is None or not run.folder:
         return None
     try:
-        return read_run(server / place)
+        return read_run(server / run.folder)
     except RunFolderError:
         return None  # it has not begun, or its folder was moved away
 
@@ -124,7 +123,7 @@ def _run(run: SubmittedRun, record: RunRecord | None) -> Run:
     options = run.options
     shown = Run(
         number=str(run.number),
-        folder=str(options.get("resume") or options.get("out") or ""),
+        folder=run.folder,
         strategy=str(options.get("strategy", "")),
         state=run.state,
         submitted=run.submitted,

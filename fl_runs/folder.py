@@ -24,7 +24,6 @@ from fl_config.toml import Scalar, to_toml
 from fl_protocol.code import Code
 from fl_protocol.types import ClientId
 from fl_runs.checkpoints import Checkpoints, whole_lines
-from fl_runs.reading import SITES
 from fl_strategies.round.records import Observer, Record
 from fl_strategies.round.state import RunState
 from fl_tasks import ChosenMetrics
@@ -78,13 +77,6 @@ class RunFolder(Observer):
         self.records = [record for record in whole_lines(self.path / METRICS) if record["round"] <= round]
         self.before = sum(sum(record.get("seconds", {}).values()) for record in self.records)
         write_atomically(self.path / METRICS, "".join(json.dumps(record) + "\n" for record in self.records).encode())
-
-    def joined(self, client: ClientId, about: Record) -> None:
-        """Keep what each site says of itself, for `fedloom deploy status`; a simulation has no sites."""
-        if about["site"]:
-            known = json.loads((self.path / SITES).read_text()) if (self.path / SITES).exists() else {}
-            known[about["site"]] = {"client": client, **{key: about[key] for key in ("examples", "software", "node")}}
-            self._write(SITES, (json.dumps(known, indent=2) + "\n").encode())
 
     def recorded(self, record: Record) -> None:
         self._check_there()

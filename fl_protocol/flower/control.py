@@ -51,9 +51,10 @@ class SubmittedRun:
     details: str  # why it failed
     submitted: datetime | None
 
-
-class KeyInUse(ConfigError):
-    """A public key that the server has seen before."""
+    @property
+    def folder(self) -> str:
+        """Where it is kept, below the server's folder."""
+        return str(self.options.get("resume") or self.options.get("out") or "")
 
 
 class Control:
@@ -104,7 +105,7 @@ class Control:
         except httpx.HTTPStatusError as error:
             refusal = FlowerError.from_json(error.response.text)
             if refusal is not None and refusal.code == ApiErrorCode.PUBLIC_KEY_ALREADY_IN_USE:
-                raise KeyInUse("This public key is registered already, or was revoked.") from None
+                raise ConfigError("This public key is registered already, or was revoked.") from None
             raise ConfigError(f"The server at {self.address} refused: {refusal or error}.") from None
         except (httpx.RequestError, ssl.SSLError) as error:
             if "CERTIFICATE_VERIFY_FAILED" in str(error) and "expired" in str(error):

@@ -7,8 +7,9 @@ import tempfile
 from pathlib import Path
 
 from deploy.connection import CONNECTION
-from fedloom.cli.deploy.arguments import add_control, add_keys, connection, number
+from fedloom.cli.deploy.arguments import add_control, add_keys, connection, control
 from fedloom.cli.flags import AddCommand, add_options, given_options
+from fl_config.errors import ConfigError, nearest
 from fl_config.options import as_flat, options
 from fl_config.toml import to_toml
 
@@ -21,10 +22,10 @@ def register(action: AddCommand) -> None:
     )
     submit.add_argument("--stream", action="store_true", help="show the run's log until it ends")
     logs = action("logs", command_logs, "show the log of a run")
-    logs.add_argument("run_id", metavar="RUN", help="the run's number")
+    logs.add_argument("run_id", metavar="RUN", help="the run's folder, or its number")
     logs.add_argument("--stream", action="store_true", help="go on until the run ends")
     stop = action("stop", command_stop, "stop a run")
-    stop.add_argument("run_id", metavar="RUN", help="the run's number")
+    stop.add_argument("run_id", metavar="RUN", help="the run's folder, or its number")
     for parser in (submit, logs, stop):
         add_control(parser, "the server's address for submitting")
         add_keys(parser, "a folder with ca.crt, or the whole federation's")
@@ -58,9 +59,21 @@ def command_submit(args: argparse.Namespace) -> int:
 
 
 def command_logs(args: argparse.Namespace) -> int:
-    run_id = str(number(args.run_id, "RUN"))
+    run_id = number_of(args)
     return connection(args).flwr("log", run_id, CONNECTION, "--stream" if args.stream else "--show")
 
 
 def command_stop(args: argparse.Namespace) -> int:
-    return connection(args).flwr("stop", str(number(args.run_id, "RUN")), CONNECTION)
+    return connection(args).flwr("stop", number_of(args), CONNECTION)
+
+
+def number_of(args: argparse.Namespace) -> str:
+    """The number of the run that RUN means: it is one, or the name of a run folder, whose last run is meant."""
+    given = str(args.run_id)
+    if given.isascii() and given.isdigit():
+        return given
+    with control(args) as server:
+        folders = {run.folder: run for run in reversed(server.runs()) if run.folder}
+    if given not in folders:
+        raise ConfigError(f"The server has no run in the folder {given!r}{nearest(given, folders)}")
+    return str(folders[given].number)

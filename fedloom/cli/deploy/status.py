@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +17,10 @@ if TYPE_CHECKING:
 
     from deploy.overview import Overview, Run, Site
 
-UNKNOWN = "-"
+UNKNOWN, NEVER_SEEN = "-", "never seen"
+SITE_COLUMNS = ("site", "state", "since", "FedLoom", "examples", "last answer", "left out")
+RUN_COLUMNS = ("run", "folder", "strategy", "state", "round", "score", "time left")
+WIDE = 200  # columns, where the output is no terminal
 NO_SITE = "No site is registered yet: `fedloom deploy register NAME.pub` lets one in by its public key."
 NO_RUN = "No run was submitted yet: `fedloom deploy submit` starts one."
 COLOURS = {"online": "green", "running": "green", "completed": "green", "offline": "yellow", "failed": "red"}
@@ -49,34 +54,31 @@ def command_status(args: argparse.Namespace) -> int:
 
 def show(overview: Overview, now: datetime) -> None:
     from rich.console import Console
-    from rich.table import Table
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
     if overview.sites:
-        sites = Table(
-            "site", "state", "since", "FedLoom", "examples", "last answer", "left out", box=None, pad_edge=False
-        )
-        add_rows(sites, [site_row(site, now) for site in overview.sites])
-        console.print(sites)
+        console.print(table(SITE_COLUMNS, [site_row(site, now) for site in overview.sites]))
     else:
         console.print(NO_SITE, markup=False)
     console.print()
     if overview.runs:
-        runs = Table("run", "folder", "strategy", "state", "round", "score", "time left", box=None, pad_edge=False)
-        add_rows(runs, [run_row(run) for run in overview.runs])
-        console.print(runs)
+        console.print(table(RUN_COLUMNS, [run_row(run) for run in overview.runs]))
         for run in overview.runs:
             if run.reason:
-                console.print(f"{run.folder or run.number} failed: {run.reason}", markup=False)
+                console.print(f"{run.folder or run.number} {run.state}: {run.reason}", markup=False)
     else:
         console.print(NO_RUN, markup=False)
 
 
-def add_rows(table: Table, rows: list[list[str]]) -> None:
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    from rich.table import Column, Table
     from rich.text import Text
 
+    first = Column(columns[0], no_wrap=True, min_width=max(len(row[0]) for row in rows))  # a name is never cut short
+    made = Table(first, *columns[1:], box=None, pad_edge=False)
     for row in rows:
-        table.add_row(*(Text(word, style=COLOURS.get(word, ""), no_wrap=place == 0) for place, word in enumerate(row)))
+        made.add_row(*(Text(word, style=COLOURS.get(word, "")) for word in row))
+    return made
 
 
 def site_row(site: Site, now: datetime) -> list[str]:
@@ -86,7 +88,8 @@ def site_row(site: Site, now: datetime) -> list[str]:
         left_out = "never" if not site.left_out else f"{site.left_out} time{'s' * (site.left_out > 1)}"
     since = UNKNOWN if site.since is None else f"{duration((now - site.since).total_seconds())} ago"
     examples = UNKNOWN if site.examples is None else str(site.examples)
-    return [site.name or "(no name)", site.state, since, site.fedloom or UNKNOWN, examples, answered, left_out]
+    state = NEVER_SEEN if site.state == "registered" else site.state
+    return [site.name or "(no name)", state, since, site.fedloom or UNKNOWN, examples, answered, left_out]
 
 
 def run_row(run: Run) -> list[str]:

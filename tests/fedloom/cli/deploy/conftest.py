@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import fl_protocol.flower.control
 from fedloom.cli.main import main
-from tests.fedloom.cli.deploy.replaced import Replaced
+from tests.fedloom.cli.deploy.replaced import FakeControl, Replaced
 
 
 @pytest.fixture
@@ -28,3 +29,11 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
     x, y = np.zeros((4, 2), dtype=np.float32), np.arange(4) % 2
     np.savez("a.npz", x_train=x, y_train=y, x_test=x, y_test=y)
     return calls
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> FakeControl:
+    """A server that needs no process."""
+    made = FakeControl()
+    monkeypatch.setattr(fl_protocol.flower.control, "Control", lambda address, authority: made)
+    return made
