@@ -13,10 +13,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from deploy.upkeep import DATABASE
 from fl_protocol.flower.control import REVOKED, RegisteredNode, SubmittedRun
 from fl_runs.reading import SITES, RunFolderError, RunRecord, read_run
 
-DATABASE = "federation.db"
 UNDER_WAY = ("pending", "starting", "running")
 RECENT = 5  # rounds whose mean time foretells the others'
 
@@ -61,12 +61,12 @@ class Overview:
         kept = [record for run in runs if (record := records[run.number]) is not None]
         return cls(sites_of(nodes, kept), [_run(run, records[run.number]) for run in runs])
 
-    def to_json(self) -> str:
+    def to_json(self, warnings: Sequence[str] = ()) -> str:
         def plain(value: object) -> str:
             assert isinstance(value, datetime)
             return value.isoformat()
 
-        return json.dumps(asdict(self), indent=2, default=plain)
+        return json.dumps({**asdict(self), "warnings": list(warnings)}, indent=2, default=plain)
 
 
 def sites_of(nodes: Iterable[RegisteredNode], records: Sequence[RunRecord]) -> list[Site]:

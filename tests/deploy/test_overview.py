@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from deploy.overview import DATABASE, Overview
+from deploy.overview import Overview
+from deploy.upkeep import DATABASE
 from fl_protocol.flower.control import RegisteredNode, SubmittedRun
 
 THEN = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)

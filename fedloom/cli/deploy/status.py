@@ -9,7 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deploy.connection import authority_file
 from fedloom.cli.deploy.arguments import SERVER_FOLDER, add_control, add_keys, control
+from fedloom.cli.deploy.renew import served
 from fedloom.cli.flags import AddCommand
 
 if TYPE_CHECKING:
@@ -45,10 +47,13 @@ def command_status(args: argparse.Namespace) -> int:
 
     with control(args) as server:
         overview = Overview.of(server.nodes(), server.runs(), Path(args.folder))
+    expiring = None if args.insecure else served(args.control, authority_file(Path(args.keys)))
     if args.json:
-        print(overview.to_json())
+        print(overview.to_json(warnings=[expiring] if expiring else []))
         return 0
     show(overview, datetime.now(UTC))
+    if expiring:
+        print(f"\nWarning: {expiring}")
     return 0
 
 
