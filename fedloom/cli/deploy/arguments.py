@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deploy.connection import Connection, authority_file
+from deploy.upkeep.proxy import for_proxies
 from fl_config.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ def number(text: str, flag: str, largest: int | None = None) -> int:
 def connection(args: argparse.Namespace) -> Connection:
     """The connection to the server that --control, --keys and --insecure describe."""
     address(args.control, "--control")
+    os.environ.update(for_proxies(os.environ))
     if args.insecure:
         warn_insecure("the connection to the server is not encrypted")
     return Connection(args.control, None if args.insecure else authority_file(Path(args.keys)))

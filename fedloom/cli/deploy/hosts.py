@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from deploy.connection import command, environment
 from deploy.upkeep import DATABASE, logfile
+from deploy.upkeep.proxy import check_proxy
 from fedloom.cli.deploy.arguments import (
     KEYS,
     SERVER_FOLDER,
@@ -126,6 +127,7 @@ def command_client(args: argparse.Namespace) -> int:
     from deploy.keys import client_key
 
     address(args.server, "--server")
+    check_proxy(os.environ)
     folder = Path(args.folder).resolve()
     words = ["--superlink", args.server, "--port", str(number(args.port, "--port", 65535))]
     if args.max_retries is not None:
