@@ -54,7 +54,7 @@ class LocalClient(NumPyClient):
     same.
     """
 
-    host: Mapping[str, str] = MappingProxyType({})  # what a host of its own adds to the client's introduction
+    host: Mapping[str, Any] = MappingProxyType({})  # what a host of its own adds to the client's introduction
 
     def __init__(
         self,

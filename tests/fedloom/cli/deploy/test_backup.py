@@ -45,5 +45,5 @@ def test_with_keys_they_are_told_of(folder: Path, capsys: pytest.CaptureFixture[
 def test_mistakes_are_sentences(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "no server's folder" in fails(capsys, "backup", "b.tar.gz", "--folder", "federation")
     assert "server.crt" in fails(capsys, "backup", "b.tar.gz", "--with-keys", "federation/authority")
-    assert "There is no file" in fails(capsys, "restore", "none.tar.gz")
+    assert "There is no file" in fails(capsys, "restore", "none.tar.gz", "--folder", "new")
     assert not Path("b.tar.gz").exists()
