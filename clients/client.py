@@ -10,6 +10,7 @@ import logging
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -54,6 +55,8 @@ class LocalClient(NumPyClient):
     given. `secret` gives the host's secret, for secure sums. `class_names` are told to the server, whose order of classes must be the
     same.
     """
+
+    host: Mapping[str, Any] = MappingProxyType({})  # what a host of its own adds to the client's introduction
 
     def __init__(
         self,
@@ -176,6 +179,7 @@ class LocalClient(NumPyClient):
             trunk_end=list(model.default_trunk_end),
             class_names=told_names(self.class_names),
             numbers={name: number_of(name, facts, arguments) for name, arguments in order.asks.items()},
+            **self.host,
         )
 
     def masked_part(self, order: MaskedSum) -> MaskedPart:

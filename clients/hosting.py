@@ -6,6 +6,7 @@ import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +46,12 @@ def client_of(run_config: Mapping[str, Any], node: Mapping[str, Any], state: Any
             f"The run has the partition {config.partition!r}, but this node's configuration has no {wanted!r}."
         )
     if private:
-        return hosted_client(config, node, setup, state, code)
-    return simulated_client(config, int(node["partition-id"]), setup, state, code)
+        client = hosted_client(config, node, setup, state, code)
+    else:
+        client = simulated_client(config, int(node["partition-id"]), setup, state, code)
+    if "name" in node:
+        client.host = {"site": str(node["name"]), "software": version("fedloom")}
+    return client
 
 
 @dataclass(frozen=True)

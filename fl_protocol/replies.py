@@ -48,6 +48,8 @@ class Introduction:
     class_names: list[str] = field(default_factory=list)
     numbers: dict[str, float] = field(default_factory=dict)  # what the recipe asked for
     protocol: int = VERSION
+    site: str = ""  # what its host is called; clients of a simulation have no host of their own
+    software: str = ""  # the version of FedLoom there
 
     def record(self) -> dict[str, Any]:
         """As Flower's properties: plain values, lists as JSON."""

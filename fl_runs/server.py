@@ -30,6 +30,7 @@ from fl_runs.last_batches import check_last_batches
 from fl_runs.patience import Patience
 from fl_runs.plan import Plan
 from fl_runs.scoring import Evaluation
+from fl_runs.tracking.site_book import SiteBook
 from fl_runs.tracking.tracking import Tracking, chosen
 from fl_strategies.meaning import check_needs
 from fl_strategies.population.census import Census
@@ -107,6 +108,7 @@ class Server:
             hooks=Hooks(
                 observers=[
                     folder,
+                    SiteBook(folder.path),
                     *([Patience(plan, folder.records)] if config.patience else []),
                     tracking,
                     *observers,

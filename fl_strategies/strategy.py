@@ -76,9 +76,10 @@ class ComposedStrategy(Strategy):
         self.weave = Weave(self.recipe, self.parameters, resources, self.hooks.protection)
         self.model = GlobalModel(self.weave, self.topology, state, Means(when.score, self.hooks.last_models))
         setup = Setup(state.key if state else new_key(), self.recipe.projection, when.held_out)
-        patience = who.wait, who.round_timeout
+        patience = who.wait, who.round_timeout, self.hooks.stop
+        self.journal = Journal(self.hooks.observers)
         self.members = Membership(
-            self.weave.questions(), setup, who.min_clients, *patience, self.hooks.stop, who.expects, who.census
+            self.weave.questions(), setup, who.min_clients, *patience, who.expects, who.census, self.journal
         )
         self.members.totals = self.model.kept_sums()
         self.local = local or LocalSettings(seed=when.seed)
@@ -86,7 +87,6 @@ class ComposedStrategy(Strategy):
         self.orders = Orders(
             self.recipe, self.weave, self.topology, self.members, setup, who, when, self.local, when.num_rounds, masked
         )
-        self.journal = Journal(self.hooks.observers)
         self.sums = CohortSums(self.orders, self.journal, self.hooks.stop)
         self._saved_acked = state.acked.copy() if state else Tally()
         self._round = Round(0)

@@ -65,11 +65,9 @@ class Round:
             trained += not message.has_error()
             client = missing.pop(message.metadata.src_node_id, None)
             if client is None:
-                log.warning(
-                    "round %d: a reply from node %d, which was not asked or has answered",
-                    self.number,
-                    message.metadata.src_node_id,
-                )
+                who = self.sent.get(message.metadata.src_node_id)
+                odd = "a client that was not asked" if who is None else f"client {who}, which has answered"
+                log.warning("round %d: a reply from %s", self.number, odd)
                 continue
             try:
                 check_round(message, self.number)
