@@ -227,9 +227,8 @@ class LocalClient(NumPyClient):
             **reported,
             **r.metrics,
         }
-        shared = {name: value for name, value in arrays.items() if name not in private}
         extra = {name: flat.to_canonical(each, outgoing_vector(len(each))) for name, each in r.reply.items()}
-        return Trained(shared, metrics, extra, beside)
+        return Trained({name: arrays[name] for name in arrays if name not in private}, metrics, extra, beside)
 
     def probe(self, order: Probe) -> Probed:
         """One round of plain training from the run's initial model, which the client makes itself; only the head's update goes up.
