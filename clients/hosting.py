@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from clients.client import LocalClient
-from clients.masking import host_secret
+from clients.secure.masking import host_secret
 from clients.state import FolderMemory, RecordMemory, entries_of
 from fl_config.device import choose_device
 from fl_config.errors import ConfigError

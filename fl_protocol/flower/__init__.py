@@ -6,6 +6,7 @@
 | `plain_array.py` | an `Array` whose bytes are made only when they are asked for |
 | `unchecked.py` | records of values that need no check |
 | `waiting.py` | how long and how often Flower looks for the arrays of a message |
+| `secret_sharing.py` | the cryptographic pieces of SecAgg+ |
 | `in_process.py` | Flower's simulation runtime, run in this process |
 | `control.py` | the server's control interface: nodes with their names, runs with their options |
 | `node_patches.py` | a supernode that waits less and forks its clients |

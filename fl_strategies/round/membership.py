@@ -28,7 +28,7 @@ from fl_strategies.population.names import Names
 from fl_strategies.round.cohort import Population
 from fl_strategies.round.exchange import RunStopped, exchange
 from fl_strategies.round.records import Journal
-from fl_strategies.round.secure_sum import secure_sum
+from fl_strategies.round.secure.secure_sum import secure_sum
 from fl_strategies.sampling import ordered
 
 log = logging.getLogger("fedloom")

@@ -34,6 +34,14 @@ CALLED = {
         "flwr.supercore.inflatable.inflatable_utils.pull_objects": PULLING,
         "flwr.supercore.inflatable.inflatable_utils.pull_and_inflate_object_from_tree": PULLING,
     },
+    "secret_sharing.py": {
+        "flwr.common.secure_aggregation.crypto.shamir.create_shares": "secret threshold num",
+        "flwr.common.secure_aggregation.crypto.shamir.combine_shares": "share_list",
+        "flwr.common.secure_aggregation.crypto.symmetric_encryption.encrypt": "key plaintext",
+        "flwr.common.secure_aggregation.crypto.symmetric_encryption.decrypt": "key ciphertext",
+        "flwr.common.secure_aggregation.secaggplus_utils.share_keys_plaintext_concat": "b_share sk_share",
+        "flwr.common.secure_aggregation.secaggplus_utils.share_keys_plaintext_separate": "plaintext",
+    },
     "in_process.py": {
         "flwr.simulation.run_simulation._run_simulation": "num_supernodes client_app server_app backend_config run app_dir "
         "is_app server_app_context exit_event",
