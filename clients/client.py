@@ -10,7 +10,6 @@ import logging
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -56,8 +55,6 @@ class LocalClient(NumPyClient):
     same.
     """
 
-    host: Mapping[str, Any] = MappingProxyType({})  # what a host of its own adds to the client's introduction
-
     def __init__(
         self,
         model: nn.Module | FlatModel,
@@ -85,6 +82,7 @@ class LocalClient(NumPyClient):
         self.initial = initial
         self.secret = secret
         self.class_names = class_names
+        self.host: Mapping[str, Any] = {}  # what a host of its own adds to the client's introduction
         self.task = task or Classification()
         counted = CLASSES in self.task.offers
         self.counts = (torch.bincount(data.y, minlength=num_classes) if counted else torch.zeros(0)).cpu().numpy()

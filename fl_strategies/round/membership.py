@@ -129,9 +129,9 @@ class Membership:
     def _tell_changes(self, before: frozenset[ClientId]) -> None:
         now = frozenset(self.online)
         if gone := ordered(before - now):
-            log.warning("no longer connected: %s; %d clients are", ", ".join(map(str, gone)), len(now))
+            log.warning("no longer connected: %s (%d left)", ", ".join(map(str, gone)), len(now))
         if came := ordered(now - before):
-            log.info("connected: %s; %d clients are now", ", ".join(map(str, came)), len(now))
+            log.info("connected: %s (%d now)", ", ".join(map(str, came)), len(now))
 
     def _unknown(self, nodes: Iterable[int]) -> list[int]:
         return sorted(node for node in nodes if node not in self.clients and node not in self.refused)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 UNKNOWN, NEVER_SEEN = "-", "never seen"
 SITE_COLUMNS = ("site", "state", "since", "FedLoom", "examples", "last answer", "left out")
 RUN_COLUMNS = ("run", "folder", "strategy", "state", "round", "score", "time left")
+MOST_RUNS = 20  # that are shown, the newest
 WIDE = 200  # columns, where the output is no terminal
 NO_SITE = "No site is registered yet: `fedloom deploy register NAME.pub` lets one in by its public key."
 NO_RUN = "No run was submitted yet: `fedloom deploy submit` starts one."
@@ -67,8 +68,11 @@ def show(overview: Overview, now: datetime) -> None:
         console.print(NO_SITE, markup=False)
     console.print()
     if overview.runs:
-        console.print(table(RUN_COLUMNS, [run_row(run) for run in overview.runs]))
-        for run in overview.runs:
+        newest = overview.runs[:MOST_RUNS]
+        console.print(table(RUN_COLUMNS, [run_row(run) for run in newest]))
+        if older := overview.runs[MOST_RUNS:]:
+            console.print(f"and {len(older)} older, which --json lists", markup=False)
+        for run in newest:
             if run.reason:
                 console.print(f"{run.folder or run.number} {run.state}: {run.reason}", markup=False)
     else:

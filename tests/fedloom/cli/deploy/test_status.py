@@ -48,6 +48,11 @@ def test_sites_and_runs_are_two_tables(capsys: pytest.CaptureFixture[str]) -> No
     assert lines[8] == ["5 failed: No data."]
 
 
+def test_of_many_runs_the_newest_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = shown(capsys, [], [Run(str(number), "f", "fedavg", "failed", NOW, 3) for number in range(99, 0, -1)])
+    assert [line[0] for line in lines[3:6]] == ["99", "98", "97"] and lines[-1] == ["and 79 older, which --json lists"]
+
+
 def test_an_empty_federation_says_what_comes_next(capsys: pytest.CaptureFixture[str]) -> None:
     show(Overview([], []), NOW)
     told = capsys.readouterr().out
