@@ -17,7 +17,7 @@ SYNONYMS = {
     "output": "out", "outputdir": "out", "outdir": "out", "logdir": "out", "savedir": "out", "dir": "out", "folder": "out",
     "checkpoint": "resume", "pretrained": "init", "initialmodel": "init", "backend": "engine", "numworkers": "workers",
     "gpu": "device cuda", "cuda": "device cuda", "earlystopping": "patience", "timeout": "round-timeout",
-    "epsilon": "dp-epsilon", "delta": "dp-delta", "param": "set", "override": "set", "params": "set",
+    "epsilon": "dp-epsilon", "delta": "dp-delta", "noisemultiplier": "dp-noise", "privacybudget": "dp-budget", "param": "set", "override": "set", "params": "set",
     "cifar": "cifar10", "fmnist": "fashion-mnist", "fashion": "fashion-mnist", "tinyimagenet200": "tiny-imagenet",
     "averaging": "fedavg", "avg": "fedavg", "fedopt": "fedadam", "fedavgwithmomentum": "fedavgm",
     "dirichletlda": "lda", "noniidlabeldir": "dirichlet", "pathological": "shards",

@@ -98,7 +98,7 @@ class Orders:
             )
             going.sent[self.members.node(client)] = client
             messages.append(self._message(pack(order, config), client, MessageType.TRAIN, round))
-        if remembered := protection.asked(round, going.sent.values(), state.of(KEY)):
+        if remembered := protection.asked(round, going.sent.values(), state.of(KEY), self.secure is not None):
             state.parts[KEY] = remembered
         return going, messages
 

@@ -89,6 +89,8 @@ def key_figures(runs: Sequence[RunRecord]) -> list[tuple[str, str, str]]:
         sampled = {len(line["cohort"]) for run in runs for line in run.metrics if line.get("cohort")}
         text = "–".join(map(str, sorted({min(sampled), max(sampled)}))) + " per round" if sampled else ""
         shown.append(("Clients", "–".join(map(str, sorted({clients[0], clients[-1]}))), text))
+    if spent := [max(series) for run in runs if (series := run.series("privacy/epsilon").values())]:
+        shown.append(("Privacy", f"ε = {max(spent):.3g}", _privacy(runs)))
     totals: tuple[tuple[str, Callable[[RunRecord], float | None], Callable[[float], str]], ...] = (
         ("Time", total_seconds, duration),
         ("Traffic", total_megabytes, lambda mb: f"{mb:,.1f} MB" if mb < 10_000 else f"{mb / 1000:,.1f} GB"),
@@ -134,8 +136,19 @@ def _evaluated_at(run: RunRecord, what: str, headline: Headline) -> str:
     return f"round {max(series) if what == 'final' else next(n for n, value in series.items() if value == best)}"
 
 
+def _privacy(runs: Sequence[RunRecord]) -> str:
+    """Which epsilon it is: of the only run, or of the one that spent the most."""
+    if len(runs) > 1:
+        return "the most that a run has spent"
+    settings = runs[0].config
+    budget = f", budget {settings['dp-budget']:g}" if settings.get("dp-budget") else ""
+    return f"δ = {settings.get('dp-delta', 0):g}{budget}"
+
+
 def _unfinished(runs: Sequence[RunRecord]) -> str:
     left = [run for run in runs if not run.finished]
+    if len(runs) == 1 and runs[0].summary.get("ended"):
+        return f"of {runs[0].config.get('rounds')}, until the budget was spent"
     if len(runs) > 1 or not left:
         return f"{len(left)} run{'s' * (len(left) > 1)} unfinished" if left else ""
     return f"of {left[0].config['rounds']}, unfinished" if "rounds" in left[0].config else "unfinished"

@@ -20,7 +20,7 @@ it that makes the whole of the fewest clients without whom there is no sum (clie
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import cast
 
@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from fl_config.noise import normal
 from fl_protocol.messages import NoiseShare
-from fl_protocol.types import Arrays, Matrix, State
+from fl_protocol.types import Arrays, ClientId, Matrix, State
 from fl_strategies.recipes import Recipe
 from fl_strategies.round.cohort import Cohort, norm, weighted_sum
 from fl_strategies.round.privacy.covered import check_central
@@ -67,6 +67,11 @@ class Central(Accounted):
     def cohort_seed(self, seed: int) -> int:
         return secrets.randbits(63) if self.rate < 1.0 and self.seed is None else seed
 
+    def asked(self, round: int, clients: Iterable[ClientId], own: State, hidden: bool = False) -> State:
+        own = super().asked(round, clients, own, hidden)
+        # A hidden sum is released as soon as the server has it, whatever becomes of the round then.
+        return self.spend(round, clients, own) if hidden else own
+
     def noise_share(self, own: State) -> NoiseShare | None:
         return NoiseShare(self.clip, self.ledger(own).noise, self.seed)
 
@@ -77,9 +82,9 @@ class Central(Accounted):
         return 1.0 / (self.rate * cohort.population.count)
 
     def release(self, cohort: Cohort, updates: Matrix, weights: Weights, own: State) -> Released:
-        own = self.spend(cohort.round, cohort.ids, own)
         if cohort.agreed is not None:  # the sum came with the clients' own shares of the noise
             return updates, weights, own, {}
+        own = self.spend(cohort.round, cohort.ids, own)
         factors = clip_factors(updates, self.clip)
         sensitivity = self.clip * (self._fixed(cohort) if self.rate < 1.0 else float(weights.max()))
         deviation = float(own["noise"]) * sensitivity

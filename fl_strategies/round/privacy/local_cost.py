@@ -35,8 +35,8 @@ class Local(Accounted):
         text = f"local differential privacy: one reply costs its client epsilon = {one:.4g} at delta = {self.delta:g}{limit}"
         return {"privacy": text}
 
-    def asked(self, round: int, clients: Iterable[ClientId], own: State) -> State:
-        return self.spend(round, clients, super().asked(round, clients, own))
+    def asked(self, round: int, clients: Iterable[ClientId], own: State, hidden: bool = False) -> State:
+        return self.spend(round, clients, super().asked(round, clients, own, hidden))
 
     def figures(self, state: RunState) -> Record:
         ledger = self.ledger(state.of(KEY))

@@ -50,8 +50,8 @@ class Protection:
         """What a round's cohort is drawn with; `seed` is the run's."""
         return seed
 
-    def asked(self, round: int, clients: Iterable[ClientId], own: State) -> State:
-        """These clients are asked to train."""
+    def asked(self, round: int, clients: Iterable[ClientId], own: State, hidden: bool = False) -> State:
+        """These clients are asked to train; `hidden` updates are those of which the server sees the sum only."""
         return own
 
     def noise_share(self, own: State) -> NoiseShare | None:
@@ -123,7 +123,7 @@ class Accounted(Protection):
                 return
             yield round
 
-    def asked(self, round: int, clients: Iterable[ClientId], own: State) -> State:
+    def asked(self, round: int, clients: Iterable[ClientId], own: State, hidden: bool = False) -> State:
         if self._exhausted(own):  # whoever runs the rounds may not have asked
             raise ConfigError(self._why(own))
         return own

@@ -82,3 +82,14 @@ def test_settings_differ_only_in_what_changes_numbers(make_run: MakeRun) -> None
     places = {"state-folder": "elsewhere", "resume": "there", "workers": 3, "engine": "inline"}
     runs = read_runs([make_run("a", lr=0.1), make_run("b", lr=0.2, **places)])
     assert differing_settings(group_runs(runs)) == [("lr", ["0.1", "0.2"])]
+
+
+def test_what_privacy_cost_is_told_with_its_delta_and_budget() -> None:
+    lines = [{"round": n, "privacy/epsilon": 1.5 * n} for n in range(4)]
+    config = {"dp-delta": 1e-05, "dp-budget": 5.0, "rounds": 9}
+    one = RunRecord(Path("a"), config, lines, {"finished": True, "ended": "The privacy budget ..."}, None, "a")
+    assert ("Privacy", "ε = 4.5", "δ = 1e-05, budget 5") in key_figures([one])
+    assert ("Rounds", "3", "of 9, until the budget was spent") in key_figures([one])
+    other = RunRecord(Path("b"), {"strategy": "fedprox"}, [{"round": 1, "privacy/epsilon": 0.5}], {}, None, "b")
+    assert ("Privacy", "ε = 4.5", "the most that a run has spent") in key_figures([one, other])
+    assert "Privacy" not in [what for what, _, _ in key_figures([record("fedavg", 1, {0: 0.1})])]
