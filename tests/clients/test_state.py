@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from flwr.app import RecordDict
 
-from clients.state import FolderMemory, Memory, RecordMemory
+from clients.state import FolderMemory, Memory, RecordMemory, entries_of
 
 
 @pytest.fixture(params=["records", "folder"])
@@ -42,3 +42,24 @@ def test_a_folder_outlives_the_process_and_names_stay_inside_it(tmp_path: Path) 
     assert np.array_equal(FolderMemory(tmp_path / "state", "../../evil").load(1)["h"], np.ones(2))
     assert [path.name for path in tmp_path.iterdir()] == ["state"]
     assert not list((tmp_path / "state").glob("**/*draft*"))
+
+
+def test_what_is_put_aside_is_one_text_that_no_round_forgets(memory: Memory) -> None:
+    assert memory.aside() == b""
+    memory.put_aside(b"first")
+    memory.save(1, {"h": np.ones(2, dtype=np.float32)})
+    memory.put_aside(b"second")
+    memory.keep(())
+    assert memory.aside() == b"second" and memory.load(1) == {}
+    memory.put_aside(b"")
+    memory.put_aside(b"")
+    assert memory.aside() == b""
+
+
+def test_a_file_that_was_put_aside_is_its_owners_only(tmp_path: Path) -> None:
+    FolderMemory(tmp_path, "site/a").put_aside(b"secret")
+    (file,) = tmp_path.iterdir()
+    assert file.name == entries_of("site/a")[2] and file.stat().st_mode & 0o777 == 0o600
+    assert FolderMemory(tmp_path, "site/a").aside() == b"secret" and FolderMemory(tmp_path, "site/b").aside() == b""
+    FolderMemory(tmp_path, "site/a").put_aside(b"")
+    assert not list(tmp_path.iterdir())

@@ -74,13 +74,17 @@ def server_apps(federation: Federation) -> list[int]:
     return [process for process in processes_of(federation.folder) if "flwr-serverapp" in command_line(process)]
 
 
-@pytest.mark.parametrize("strategy", ["fedavg", "feddyn+disco+asd", "fedssg"])
+@pytest.mark.parametrize(
+    ("strategy", "masked"), [("feddisco", True), ("feddyn+disco+asd", False), ("fedssg", False)], ids=str
+)
 def test_private_data_on_three_hosts_gives_the_inline_model(
-    federation: Federation, tmp_path: Path, strategy: str
+    federation: Federation, tmp_path: Path, strategy: str, masked: bool
 ) -> None:
     config = {**RUN, "strategy": strategy, "wait": 120}
-    folder = federation.submit(strategy.replace("+", "-"), config)
+    folder = federation.submit(strategy.replace("+", "-"), config, *(["--secure-aggregation"] if masked else []))
     lines = federation.finished(folder)
+    assert [line.get("secure/revealed") for line in lines[1:]] == [3 if masked else None] * 3
+    assert not list(federation.folder.rglob("*.round")), "a host still has the secrets of a masked round"
     assert [line["round"] for line in lines] == [0, 1, 2, 3]
     assert all(line["cohort"] == list(SITES) and not line["dropped"] for line in lines[1:])
     assert_equal(folder, twin(federation, tmp_path / "twin", config, lines))

@@ -32,7 +32,7 @@ def test_every_flag_stands_in_one_group_with_a_placeholder_of_its_own() -> None:
     grouped = [name for group in GROUPS.values() for name in group]
     assert sorted(grouped) == sorted(VISIBLE), "give a new option its place and placeholder in GROUPS"
     odd = {name for group in GROUPS.values() for name, shown in group.items() if shown.strip("X") == ""}
-    assert odd == {"mixed-precision"}  # takes no value
+    assert odd == {"mixed-precision", "secure-aggregation"}  # take no value
 
 
 def test_the_help_is_readable_at_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:

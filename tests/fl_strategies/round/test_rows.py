@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fl_config.errors import ConfigError
 from fl_config.seeds import rng
 from fl_strategies.round.cohort import weighted_sum
-from fl_strategies.round.rows import Rows
+from fl_strategies.round.rows import Rows, Summed
 
 COUNT, DIM = 7, 1000
 
@@ -49,3 +50,15 @@ def test_beyond_the_limit_nothing_stays_in_memory() -> None:
         rows.add(np.full(DIM, number, dtype=np.float32))
     assert len(rows.held) == 2
     assert [row[0] for row in rows.arranged(range(50))] == list(range(50))
+
+
+def test_rows_that_were_summed_elsewhere_have_one_sum_and_no_single_row() -> None:
+    weights = np.array([0.25, 0.75])
+    rows = Summed(2, weights, np.array([1.0, -2.0, 3.0]), {"squared_norm": 5.0})
+    assert (rows.shape, len(rows), rows.numbers["squared_norm"]) == ((2, 3), 2, 5.0)
+    assert weighted_sum(weights.copy(), rows).tolist() == [1.0, -2.0, 3.0]  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="one sum: that by the weights agreed on"):
+        rows.weighted_sum(np.array([0.5, 0.5]))
+    for look in (lambda: next(iter(rows)), lambda: np.asarray(rows), lambda: rows.add(np.zeros(3, np.float32))):
+        with pytest.raises(ConfigError, match="not known one by one"):
+            look()

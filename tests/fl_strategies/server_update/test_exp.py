@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fl_strategies.round.rows import Summed
 from fl_strategies.server_update.base import RoundSettings
 from fl_strategies.server_update.exp import Exp, ExpParams, exp
 from tests.fl_strategies.server_update.optimizer_round import MEAN, OMEGA, UPDATES, WEIGHTS, close, settings
@@ -75,3 +76,13 @@ def test_exp_with_momentum_hand_computed() -> None:
     following, state = step.optimise(omega, UPDATES, WEIGHTS, state, settings(2))
     assert float(state["step_size"]) == pytest.approx(0.986 / (2 * (3.61 * 0.41 + 0.01)), rel=1e-6)
     close(following, omega + float(state["step_size"]) * 1.9 * MEAN)
+
+
+def test_exp_of_a_sum_under_masks_takes_the_mean_of_the_norms_from_the_clients() -> None:
+    omega, updates = np.zeros(2, dtype=np.float32), np.array([[1.0, 0.0], [0.0, 3.0]], dtype=np.float32)
+    weights = np.array([0.25, 0.75])
+    summed: Any = Summed(2, weights, weights @ updates.astype(float), {"squared_norm": 0.25 * 1 + 0.75 * 9})
+    for momentum in (0.0, 0.5):
+        ours, state = exp(omega, summed, weights, {}, momentum=momentum)
+        theirs, expected = exp(omega, updates, weights, {}, momentum=momentum)
+        assert ours.tolist() == theirs.tolist() and state["step_size"] == expected["step_size"]
