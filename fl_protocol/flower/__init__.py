@@ -7,10 +7,13 @@
 | `unchecked.py` | records of values that need no check |
 | `waiting.py` | how long and how often Flower looks for the arrays of a message |
 | `in_process.py` | Flower's simulation runtime, run in this process |
-| `node_patches.py` | a supernode that waits less and forks its clients |
+| `node_patches.py` | a supernode that waits less and does not get stuck |
+| `link_patches.py` | a superlink that knows sooner who is gone |
+| `launching.py` | the process beside either of them that starts apps, as forks |
+| `submission.py` | the server's control interface: starting a run, its log, how it ended |
 
 tests/fl_protocol/test_flower.py checks that each of these is still there, and that no other module reaches in.
-The last two import much, and are imported by name where they are needed.
+The last five import much, and are imported by name where they are needed.
 """
 
 from fl_protocol.flower.envelope import (

@@ -5,7 +5,7 @@ Everything is encrypted and authenticated unless the user asks otherwise.
 
 from __future__ import annotations
 
-from fedloom.cli.deploy import hosts, runs
+from fedloom.cli.deploy import hosts, runs, trial
 from fedloom.cli.deploy.hosts import node_config
 from fedloom.cli.flags import AddCommand, subcommands
 
@@ -17,3 +17,4 @@ def register(command: AddCommand) -> None:
     action = subcommands(parser, "action")
     hosts.register(action)
     runs.register(action)
+    trial.register(action)

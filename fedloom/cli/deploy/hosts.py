@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from deploy.connection import command, environment
+from deploy.connection import environment
+from deploy.ports import LOOPBACK, check_free
 from fedloom.cli.deploy.arguments import KEYS, add_control, add_keys, address, existing, number, warn_insecure
 from fedloom.cli.flags import AddCommand, comma_list
 from fl_config.errors import ConfigError
 
-FLEET, RUNTIME_PORT = "0.0.0.0:9092", 9094
+FLEET, HEARTBEAT, SLOWEST_HEARTBEAT = "0.0.0.0:9092", 5, 1800
 
 
 def register(action: AddCommand) -> None:
@@ -64,10 +65,13 @@ def _register_client(action: AddCommand) -> None:
         help="a file or module of parts, models or tasks that runs may execute here, if they have the same text; may be repeated",
     )
     parser.add_argument(
-        "--port",
-        metavar="N",
-        default=str(RUNTIME_PORT),
-        help=f"a free port of this host's loopback (default: {RUNTIME_PORT})",
+        "--port", metavar="N", default=None, help="a port of this host's loopback for its own use (default: a free one)"
+    )
+    parser.add_argument(
+        "--heartbeat",
+        metavar="SECONDS",
+        default=str(HEARTBEAT),
+        help=f"between signs of life; whoever misses two is left out (default: {HEARTBEAT})",
     )
     parser.add_argument(
         "--max-retries",
@@ -92,7 +96,9 @@ def command_init(args: argparse.Namespace) -> int:
 
 def command_server(args: argparse.Namespace) -> int:
     host, port = address(args.control, "--control")
-    address(args.fleet, "--fleet")
+    check_free(host, int(port), "--control")
+    outside, fleet = address(args.fleet, "--fleet")
+    check_free(outside, int(fleet), "--fleet")
     folder = Path(args.folder).resolve()
     words = ["--host", host, "--port", port, "--fleet-api-address", args.fleet]
     words += ["--database", str(folder / "federation.db"), "--disable-runtime-dependency-installation"]
@@ -104,7 +110,7 @@ def command_server(args: argparse.Namespace) -> int:
         for flag, file in (("ca-certfile", "ca.crt"), ("certfile", "server.crt"), ("keyfile", "server.key")):
             words += [f"--ssl-{flag}", existing(keys / file)]
         words.append("--enable-supernode-auth")
-    _become(folder, [command("flower-superlink"), *words])
+    _become(folder, [sys.executable, "-m", "deploy.superlink", *words])
 
 
 def command_client(args: argparse.Namespace) -> int:
@@ -112,7 +118,11 @@ def command_client(args: argparse.Namespace) -> int:
 
     address(args.server, "--server")
     folder = Path(args.folder).resolve()
-    words = ["--superlink", args.server, "--port", str(number(args.port, "--port", 65535))]
+    words = ["--superlink", args.server, "--heartbeat", str(_heartbeat(args.heartbeat))]
+    if args.port is not None:
+        port = number(args.port, "--port", 65535)
+        check_free(LOOPBACK, port, "--port")
+        words += ["--port", str(port)]
     if args.max_retries is not None:
         words += ["--max-retries", str(number(args.max_retries, "--max-retries"))]
     if args.insecure:
@@ -128,6 +138,13 @@ def command_client(args: argparse.Namespace) -> int:
         name = args.name or key.stem
     words += ["--node-config", node_config(name, args.data, args.partition_id, folder / "state", args.plugin or [])]
     _become(folder, [sys.executable, "-m", "deploy.supernode", *words])
+
+
+def _heartbeat(text: str) -> int:
+    seconds = number(text, "--heartbeat", SLOWEST_HEARTBEAT)
+    if not seconds:
+        raise ConfigError("--heartbeat takes whole seconds, one or more, but 0 was given.")
+    return seconds
 
 
 def node_config(
