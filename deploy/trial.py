@@ -10,6 +10,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -30,8 +31,8 @@ LISTENS = "Uvicorn running"
 class Trial:
     """Server and clients in a folder, running while the `with` statement is; each writes its log there."""
 
-    def __init__(self, folder: Path, clients: int, plugins: Sequence[str] = ()) -> None:
-        self.folder, self.plugins = folder, list(plugins)
+    def __init__(self, folder: Path, clients: int, plugins: Sequence[str], stop: threading.Event) -> None:
+        self.folder, self.plugins, self.stop = folder, list(plugins), stop
         self.sites = [f"site-{number}" for number in range(clients)]
         self.keys = folder / "federation"
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -71,6 +72,7 @@ class Trial:
     def _await_server(self) -> None:
         deadline = time.monotonic() + START
         while LISTENS not in self.log("server"):
+            self._go_on()
             self.check_alive()
             if time.monotonic() > deadline:
                 raise ConfigError(
@@ -83,8 +85,13 @@ class Trial:
         done = subprocess.run(
             [sys.executable, "-m", "fedloom", "deploy", *words], capture_output=True, text=True, check=False
         )
+        self._go_on()
         if done.returncode:
             raise ConfigError(f"The clients could not be registered: {(done.stderr or done.stdout).strip()}")
+
+    def _go_on(self) -> None:
+        if self.stop.is_set():
+            raise KeyboardInterrupt  # nothing has begun that could be kept
 
     def log(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text(encoding="utf-8", errors="replace")

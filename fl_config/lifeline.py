@@ -13,11 +13,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from typing import IO, Any
+from typing import Any
 
 # Of Linux's <sys/prctl.h>.
 SET_SIGNAL_OF_PARENTS_DEATH, SET_NAME = 1, 15
 LONGEST_NAME = 15  # characters that the kernel keeps
+PIPE = 0  # standard input
 TIED = "FEDLOOM_TIED"  # a variable for those who may be started by hand as well
 
 
@@ -46,17 +47,20 @@ def tie_to_parent() -> str:
     """
     if os.environ.pop(TIED, None) is None:
         return ""
-    pipe = sys.stdin.buffer
     die_with_parent()
-    said = pipe.readline()
-    if not said:
-        os._exit(1)
-    threading.Thread(target=_until_end, args=(pipe,), daemon=True, name="lifeline").start()
+    said = b""
+    while not said.endswith(b"\n"):
+        byte = os.read(PIPE, 1)
+        if not byte:
+            os._exit(1)
+        said += byte
+    threading.Thread(target=_until_end, daemon=True, name="lifeline").start()
     return said.decode().strip()
 
 
-def _until_end(pipe: IO[bytes]) -> None:
-    while pipe.read(4096):
+def _until_end() -> None:
+    # Not by sys.stdin, which Python cannot close in order while a thread waits for it.
+    while os.read(PIPE, 4096):
         continue
     os.kill(os.getpid(), signal.SIGKILL)
 

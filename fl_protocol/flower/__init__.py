@@ -17,6 +17,7 @@ The last five import much, and are imported by name where they are needed.
 """
 
 from fl_protocol.flower.envelope import (
+    RESTARTED,
     SUPERLINK_NODE_ID,
     ErrorCode,
     Run,
@@ -32,6 +33,7 @@ from fl_protocol.flower.unchecked import record_of
 from fl_protocol.flower.waiting import wait_for_parts
 
 __all__ = [
+    "RESTARTED",
     "SUPERLINK_NODE_ID",
     "ErrorCode",
     "PlainArray",

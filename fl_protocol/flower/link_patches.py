@@ -16,10 +16,9 @@ from typing import Any
 from flwr.app import Error, Message
 from flwr.app.message import make_message
 
-from fl_protocol.flower.envelope import ErrorCode, set_message_id
+from fl_protocol.flower.envelope import RESTARTED, ErrorCode, set_message_id
 
 SHORTEST_HEARTBEAT = 1.0  # seconds
-RESTARTED = "It was started again after it had taken the message."
 
 
 def replies_and_losses(

@@ -42,7 +42,7 @@ def private_data(folder: Path) -> None:
         x, y = drawn(shares, count)
         np.savez(folder / f"{site}.npz", x_train=x, y_train=y, x_test=x[:0], y_test=y[:0], num_classes=CLASSES)
     x, y = drawn([1 / 3] * 3, 60)
-    np.savez(folder / "server.npz", x_test=x, y_test=y, num_classes=CLASSES)
+    np.savez(folder / "server.npz", x_train=x[:0], y_train=y[:0], x_test=x, y_test=y, num_classes=CLASSES)
 
 
 class Network:
@@ -110,9 +110,37 @@ def processes_of(folder: Path) -> list[int]:
     return found
 
 
-def command_line(process: int) -> str:
+def tree_of(process: int) -> set[int]:
+    """A process and all that descend from it."""
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue  # it has just ended
+    found = {process}
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found
+
+
+def alive(processes: set[int]) -> set[int]:
+    """Those that go on; one that ended and was not waited for does not."""
+    return {one for one in processes if state_of(one) not in ("", "Z")}
+
+
+def state_of(process: int) -> str:
     try:
-        return Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
+def called(process: int) -> str:
+    """What `ps` calls it."""
+    try:
+        return Path(f"/proc/{process}/comm").read_text().strip()
     except OSError:
         return ""
 
@@ -126,6 +154,7 @@ class Federation:
         private_data(folder)
         self.fleet, self.control = (9092, 9093) if self.network.namespaces else (free_port(), free_port())
         self.running: Path | None = None  # the folder of the run that was submitted last
+        self.number = ""  # of that run
         self.clients: dict[str, subprocess.Popen[bytes]] = {}
         self.environment = {**os.environ, "FEDLOOM_TEST": str(folder), "OMP_NUM_THREADS": "1"}
 
@@ -155,27 +184,34 @@ class Federation:
         assert self.server.poll() is None, self.log("server")
 
     def start_client(self, site: str) -> None:
-        port = 9094 if self.network.namespaces else free_port()
         address = f"{self.network.server_seen_by(site)}:{self.fleet}"
         self.clients[site] = self.start(
             site, site, "client", "--keys", f"federation/clients/{site}", "--server", address,
-            "--data", f"npz:{site}.npz", "--folder", f"client-{site}", "--port", str(port),
+            "--data", f"npz:{site}.npz", "--folder", f"client-{site}",
         )  # fmt: skip
 
-    def command(self, *words: str, check: bool = True) -> str:
+    def stop_last(self) -> None:
+        """Stop the run that was submitted last; its folder is closed when this returns."""
+        folder, self.running = self.running, None
+        assert folder is not None
+        self.command("stop", self.number)
+        self.until((folder / "summary.json").exists, "the end of the run")
+
+    def command(self, *words: str, check: bool = True, code: int = 0) -> str:
         """A command of the administrator, on the server's host."""
         done = subprocess.run(
             [*self.network.prefix("server"), sys.executable, "-m", "simulation", "deploy", *words,
              "--control", f"127.0.0.1:{self.control}", "--keys", "federation"],
             cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=PATIENCE, check=False,
         )  # fmt: skip
-        assert not check or done.returncode == 0, done.stdout + done.stderr + self.log("server")[-3000:]
+        assert not check or done.returncode == code, done.stdout + done.stderr + self.log("server")[-3000:]
         return done.stdout + done.stderr
 
     def submit(self, out: str, config: dict[str, Any], *more: str) -> Path:
         """Start a run with these options; returns its folder."""
         flags = [word for key, value in config.items() for word in (f"--{key}", str(value))]
-        self.command("submit", *flags, "--dataset", f"npz:{self.folder / 'server.npz'}", "--out", out, *more)
+        said = self.command("submit", *flags, "--dataset", f"npz:{self.folder / 'server.npz'}", "--out", out, *more)
+        self.number = said.split("Run ")[1].split()[0]
         self.running = self.folder / "server" / out
         return self.running
 

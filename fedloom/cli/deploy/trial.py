@@ -73,7 +73,7 @@ def _run(folder: Path, flat: dict[str, Any], out: Path, plugins: list[str], show
 
     began = time.monotonic()
     print(f"Starting a server and {flat['clients']} clients on this machine, each with a key of its own.", flush=True)
-    with stoppable() as stop, Trial(folder, int(flat["clients"]), plugins) as trial:
+    with stoppable() as stop, Trial(folder, int(flat["clients"]), plugins, stop) as trial:
         with Submission(trial.control, trial.keys / "server" / "ca.crt") as server:
             run = send(server, flat)
             with shown:
