@@ -7,6 +7,7 @@ child at once; and a pipe that only the parent holds open is at its end when the
 from __future__ import annotations
 
 import ctypes
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -71,6 +72,22 @@ def die_with_parent() -> None:
     _prctl(SET_SIGNAL_OF_PARENTS_DEATH, signal.SIGKILL)
     if os.getppid() != parent:  # it ended before the kernel knew
         os._exit(1)
+
+
+def die_with_creator() -> None:
+    """End this process, one of `multiprocessing`, with the one that asked for it.
+
+    Under a forkserver that is not its parent; and the forkserver itself goes on for as long as there is a child of its.
+    """
+    die_with_parent()
+    creator = multiprocessing.parent_process()
+    if creator is not None:
+        threading.Thread(target=_outlive, args=(creator,), daemon=True, name="lifeline").start()
+
+
+def _outlive(creator: Any) -> None:
+    creator.join()
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def name_process(name: str) -> None:

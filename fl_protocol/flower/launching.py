@@ -28,7 +28,7 @@ from flwr.supercore.runtime import RuntimeHttpClient
 from flwr.supercore.superexec.executor import ExecutionSpec, LaunchResult, SubprocessExecutor
 
 from fl_config.errors import ConfigError, trouble
-from fl_config.lifeline import die_with_parent, name_process
+from fl_config.lifeline import die_with_creator, name_process
 from fl_protocol.flower.waiting import wait_for_parts
 
 TASK_POLL = 0.1  # seconds between two looks for an app to start
@@ -87,7 +87,7 @@ def answer_one(spec: ExecutionSpec, parent: int) -> None:
     """One message: fetch it from the supernode, run the client's app, leave the reply there."""
     from flwr.supernode.runtime.run_clientapp import run_clientapp
 
-    die_with_parent()
+    die_with_creator()
     name_process("fedloom-client")
     wait_for_parts()
     run_clientapp(spec.runtime_api_address, spec.token, spec.insecure, authority(spec), parent_pid=parent)
@@ -98,7 +98,7 @@ def serve_run(spec: ExecutionSpec, parent: int) -> None:
     from flwr.supercore.logger import mirror_output_to_queue
 
     module = importlib.import_module(RUNS[TaskType.SERVER_APP])  # the package exports a function of that name
-    die_with_parent()
+    die_with_creator()
     name_process("fedloom-server")
     output: Queue[str | None] = Queue()
     mirror_output_to_queue(output)
@@ -127,7 +127,7 @@ def sentence(error: BaseException) -> str:
 
 def tell_end(spec: ExecutionSpec, reason: str) -> None:
     """Say in the name of an app that was killed that it failed."""
-    die_with_parent()
+    die_with_creator()
     client = RuntimeHttpClient.from_server_address(
         spec.runtime_api_address,
         spec.insecure,

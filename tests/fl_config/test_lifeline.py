@@ -54,6 +54,42 @@ def test_a_child_ends_with_its_killed_parent(before: str) -> None:
     assert not is_alive(child)
 
 
+FORKING = """
+import multiprocessing, os, time
+from fl_config.lifeline import die_with_creator
+
+def work():
+    die_with_creator()
+    print(os.getpid(), flush=True)
+    time.sleep(600)
+
+if __name__ == "__main__":
+    child = multiprocessing.get_context("forkserver").Process(target=work)
+    child.start()
+    child.join()
+"""
+
+
+def test_a_fork_of_a_forkserver_ends_with_the_killed_process_that_asked_for_it(tmp_path: Path) -> None:
+    (tmp_path / "forking.py").write_text(FORKING)
+    root = Path(__file__).resolve().parents[2]
+    creator = subprocess.Popen(
+        [sys.executable, str(tmp_path / "forking.py")],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"},
+    )
+    assert creator.stdout is not None
+    child = int(creator.stdout.readline())
+    assert is_alive(child)
+    creator.kill()
+    creator.wait()
+    deadline = time.monotonic() + 60
+    while is_alive(child) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not is_alive(child)
+
+
 def test_who_was_started_otherwise_lives_by_itself() -> None:
     words = [sys.executable, "-c", CHILD.format(before="").replace("600", "0")]
     plain = {name: value for name, value in os.environ.items() if name != TIED}
