@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fedloom.cli.deploy import hosts
 from fedloom.cli.main import main
 from tests.fedloom.cli.deploy.replaced import Replaced
 
@@ -24,6 +25,7 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
         raise Replaced
 
     monkeypatch.setattr(os, "execve", execve)
+    monkeypatch.setattr(hosts, "check_free", lambda *_: None)  # a server of somebody else's may have the usual ports
     assert main(["deploy", "init", "--server", "127.0.0.1", "--clients", "site-a,site-b"]) == 0
     x, y = np.zeros((4, 2), dtype=np.float32), np.arange(4) % 2
     np.savez("a.npz", x_train=x, y_train=y, x_test=x, y_test=y)
