@@ -10,10 +10,11 @@
 | `node_patches.py` | a supernode that waits less and does not get stuck |
 | `link_patches.py` | a superlink that knows sooner who is gone |
 | `launching.py` | the process beside either of them that starts apps, as forks |
+| `careful_grid.py` | the grid of a deployed run, which one site cannot hold up or bring down |
 | `submission.py` | the server's control interface: starting a run, its log, how it ended |
 
 tests/fl_protocol/test_flower.py checks that each of these is still there, and that no other module reaches in.
-The last five import much, and are imported by name where they are needed.
+The last six import much, and are imported by name where they are needed.
 """
 
 from fl_protocol.flower.envelope import (

@@ -29,6 +29,7 @@ from flwr.supercore.superexec.executor import ExecutionSpec, LaunchResult, Subpr
 
 from fl_config.errors import ConfigError, trouble
 from fl_config.lifeline import die_with_creator, name_process
+from fl_protocol.flower.careful_grid import CarefulGrid
 from fl_protocol.flower.waiting import wait_for_parts
 
 TASK_POLL = 0.1  # seconds between two looks for an app to start
@@ -103,6 +104,7 @@ def serve_run(spec: ExecutionSpec, parent: int) -> None:
     output: Queue[str | None] = Queue()
     mirror_output_to_queue(output)
     setattr(module, "log", briefly)  # noqa: B010 (flwr does not export it)
+    setattr(module, "HttpGrid", CarefulGrid)  # noqa: B010 (nor this)
     module.run_serverapp(
         spec.runtime_api_address, output, spec.token, spec.insecure, authority(spec), parent_pid=parent
     )

@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,8 @@ CLASSES, FEATURES = 3, 6
 PATIENCE = 240  # seconds that anything may take on a busy machine
 
 
-def private_data(folder: Path) -> None:
-    """Three sites that differ in size and in their classes, one of which lacks a class, and the server's test set."""
+def private_data(folder: Path, sites: Sequence[str] = SITES) -> None:
+    """Three or four sites that differ in size and in their classes, one of which lacks a class, and the server's test set."""
     rng = np.random.default_rng(5)
     centres = rng.normal(size=(CLASSES, FEATURES)) * 1.5
 
@@ -36,9 +36,8 @@ def private_data(folder: Path) -> None:
         y = rng.choice(CLASSES, size=count, p=shares)
         return (centres[y] + rng.normal(size=(count, FEATURES))).astype(np.float32), y
 
-    for site, shares, count in zip(
-        SITES, ([0.6, 0.2, 0.2], [0.1, 0.9, 0.0], [1 / 3, 1 / 3, 1 / 3]), (40, 60, 30), strict=True
-    ):
+    kinds = ([0.6, 0.2, 0.2], 40), ([0.1, 0.9, 0.0], 60), ([1 / 3, 1 / 3, 1 / 3], 30), ([0.2, 0.2, 0.6], 50)
+    for site, (shares, count) in zip(sites, kinds, strict=False):
         x, y = drawn(shares, count)
         np.savez(folder / f"{site}.npz", x_train=x, y_train=y, x_test=x[:0], y_test=y[:0], num_classes=CLASSES)
     x, y = drawn([1 / 3] * 3, 60)
@@ -48,18 +47,18 @@ def private_data(folder: Path) -> None:
 class Network:
     """Where each host is: a prefix for its commands, its own address, and the server's as it sees it."""
 
-    def __init__(self) -> None:
-        self.tag = f"fl{os.getpid() % 100000}"
-        self.namespaces = self._make()
+    def __init__(self, sites: Sequence[str] = SITES, namespaces: bool = True) -> None:
+        self.tag, self.sites = f"fl{os.getpid() % 100000}", sites
+        self.namespaces = namespaces and self._make()
 
     def _make(self) -> bool:
         if not shutil.which("ip"):
             return False
         try:
-            for host in ("server", *SITES):
+            for host in ("server", *self.sites):
                 self._ip("netns", "add", f"{self.tag}-{host}")
                 self._ip("-n", f"{self.tag}-{host}", "link", "set", "lo", "up")
-            for number, site in enumerate(SITES):
+            for number, site in enumerate(self.sites):
                 ours, theirs = f"{self.tag}s{number}", f"{self.tag}c{number}"
                 self._ip("link", "add", ours, "type", "veth", "peer", "name", theirs)
                 for end, host, last in ((ours, "server", 1), (theirs, site, 2)):
@@ -77,17 +76,17 @@ class Network:
         subprocess.run(["ip", *words], check=True, capture_output=True)
 
     def remove(self) -> None:
-        for host in ("server", *SITES):
+        for host in ("server", *self.sites):
             subprocess.run(["ip", "netns", "del", f"{self.tag}-{host}"], check=False, capture_output=True)
 
     def prefix(self, host: str) -> list[str]:
         return ["ip", "netns", "exec", f"{self.tag}-{host}"] if self.namespaces else []
 
     def server_seen_by(self, site: str) -> str:
-        return f"10.213.{SITES.index(site)}.1" if self.namespaces else "127.0.0.1"
+        return f"10.213.{self.sites.index(site)}.1" if self.namespaces else "127.0.0.1"
 
     def set_link(self, site: str, state: str) -> None:
-        number = SITES.index(site)
+        number = self.sites.index(site)
         self._ip("-n", f"{self.tag}-server", "link", "set", f"{self.tag}s{number}", state)
 
 
@@ -146,12 +145,12 @@ def called(process: int) -> str:
 
 
 class Federation:
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.network = folder, Network()
+    def __init__(self, folder: Path, sites: Sequence[str] = SITES, namespaces: bool = True) -> None:
+        self.folder, self.network = folder, Network(sites, namespaces)
         self.keys = folder / "federation"
-        hosts = [self.network.server_seen_by(site) for site in SITES] if self.network.namespaces else ["127.0.0.1"]
-        make_keys(self.keys, hosts, SITES)
-        private_data(folder)
+        hosts = [self.network.server_seen_by(site) for site in sites] if self.network.namespaces else ["127.0.0.1"]
+        make_keys(self.keys, hosts, sites)
+        private_data(folder, sites)
         self.fleet, self.control = (9092, 9093) if self.network.namespaces else (free_port(), free_port())
         self.running: Path | None = None  # the folder of the run that was submitted last
         self.number = ""  # of that run

@@ -73,6 +73,14 @@ CALLED = {
         "flwr.supercore.logger.mirror_output_to_queue": "log_queue",
         "flwr.superlink.runtime.run_serverapp": "runtime_api_address log_queue token insecure certificates parent_pid",
     },
+    "careful_grid.py": {
+        "flwr.superlink.grid.HttpGrid": "runtime_api_address insecure root_certificates token",
+        "flwr.superlink.grid.HttpGrid.push_messages": "messages",
+        "flwr.superlink.grid.HttpGrid.pull_messages": "message_ids",
+        "flwr.supercore.inflatable.inflatable_utils.inflate_object_from_contents": "object_id object_contents",
+        "flwr.supercore.inflatable.inflatable_protobuf_utils.make_pull_object_fn_protobuf": "node run_id",
+        "flwr.supercore.inflatable.inflatable_object.iterate_object_tree": "",
+    },
     "submission.py": {
         "flwr.cli.build.build_fab_from_disk": "app",
         "flwr.common.config.parse_config_args": "",
