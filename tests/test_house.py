@@ -84,7 +84,8 @@ MIRRORED = ("fl_config", "fl_data", "fl_models", "fl_tasks", "fl_protocol", "cli
 WHOLE_RUNS = ("methods", "mutation", "runs")  # folders of tests that belong to no single module
 TESTS_OF_MANY = {
     "fedloom/cli/test_thirty_mistakes.py": "wrong commands of every kind, each answered by one sentence",
-    "deploy/test_bad_input.py": "rubbish against the open port",
+    "deploy/drills/test_bad_input.py": "rubbish against the open port",
+    "deploy/drills/test_soak.py": "a federation that is disturbed again and again",
     "deploy/test_faults.py": "a site, its app or its link breaks",
     "deploy/test_federation.py": "a server and its clients as processes, from registration to the report",
     "deploy/test_private.py": "clients that have data of their own",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.deploy.bad_input import bombard, megabytes, peers, raw
+from tests.deploy.drills.bad_input import bombard, megabytes, peers, raw
 from tests.deploy.federation import Federation
 
 

@@ -1,6 +1,6 @@
 """Random and mutated input against a server's open port, from a registered and an unregistered peer, and from no peer at all.
 
-    python -m tests.deploy.bad_input [FRAMES] [SEED]
+    python -m tests.deploy.drills.bad_input [FRAMES] [SEED]
 
 starts a server and sends it so many frames (10,000 unless told) of each kind; it must go on, answer, and not grow.
 """
