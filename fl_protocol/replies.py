@@ -18,13 +18,13 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, Re
 from fl_config.errors import last_line
 from fl_protocol.arrays import from_record, is_finite, num_bytes, read_array, record_bytes, to_record
 from fl_protocol.codec import CONFIG, VERSION, configuration
-from fl_protocol.flower import ErrorCode, PlainArray, record_of
+from fl_protocol.flower import RESTARTED, ErrorCode, PlainArray, record_of
 from fl_protocol.layout import Layout
 from fl_protocol.types import Arrays, ClientId, Vector
 
 ARRAYS, EXTRA, GROUPS, METRICS = "arrays", "extra", "groups", "metrics"
-# What Flower says about a message that expired, or whose node went away.
-UNREACHABLE = (ErrorCode.MESSAGE_UNAVAILABLE, ErrorCode.REPLY_MESSAGE_UNAVAILABLE, ErrorCode.NODE_UNAVAILABLE)
+# What Flower says about a message that expired.
+UNREACHABLE = (ErrorCode.MESSAGE_UNAVAILABLE, ErrorCode.REPLY_MESSAGE_UNAVAILABLE)
 
 
 class BadReply(ValueError):
@@ -229,6 +229,9 @@ def properties(reply: Introduction | MaskedPart) -> RecordDict:
 def check_answered(message: Message) -> None:
     """Refuse an error in place of an answer."""
     if message.has_error():
+        if message.error.code == ErrorCode.NODE_UNAVAILABLE:
+            gone = "its host is gone: two of its heartbeats were missed"
+            raise BadReply(RESTARTED if message.error.reason == RESTARTED else gone)
         if message.error.code in UNREACHABLE:
             raise BadReply("its host did not take the message or did not answer it in time")
         raise BadReply(f"the client failed: {last_line(message.error.reason)}")

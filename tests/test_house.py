@@ -84,6 +84,9 @@ MIRRORED = ("fl_config", "fl_data", "fl_models", "fl_tasks", "fl_protocol", "cli
 WHOLE_RUNS = ("methods", "mutation", "runs")  # folders of tests that belong to no single module
 TESTS_OF_MANY = {
     "fedloom/cli/test_thirty_mistakes.py": "wrong commands of every kind, each answered by one sentence",
+    "deploy/drills/test_bad_input.py": "rubbish against the open port",
+    "deploy/drills/test_soak.py": "a federation that is disturbed again and again",
+    "deploy/test_faults.py": "a site, its app or its link breaks",
     "deploy/test_federation.py": "a server and its clients as processes, from registration to the report",
     "deploy/test_private.py": "clients that have data of their own",
     "deploy/test_security.py": "who is let in, and what an eavesdropper sees",
@@ -99,6 +102,7 @@ SHARED_NAMES = {
     "parts.py": "how parts declare themselves, and the table of all that there are",
     "samples.py": "samples of a data set, and FedSSA's weights of each sample",
     "state.py": "what a client and what a run remembers",
+    "trial.py": "a federation on this machine, and the command that makes one",
     "text.py": "reading texts and a model of texts",
 }
 HALVES = {"clients": ("objectives", "topologies"), "fl_strategies": ("server_update", "topologies", "weighting")}

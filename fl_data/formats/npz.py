@@ -76,11 +76,15 @@ def read_npz(path: Path, wanted: Wanted = Wanted()) -> Dataset:  # noqa: B008 (f
 
     A site that has not seen every class adds the scalar `num_classes` to its file; its labels then keep their numbers.
     Images are normalised by the file's own `mean` and `std` per channel where it has them, so that sites can agree on them.
-    A server's file, on which nobody trains, may have x_test and y_test alone. A further array with one value per training
-    sample may name the clients (`--partition column:NAME`).
+    A server's file, on which nobody trains, may have x_test and y_test alone, or training arrays that are empty. A further array
+    with one value per training sample may name the clients (`--partition column:NAME`).
     """
     content = open_npz(path)
-    for_evaluation = "x_test" in content and not content.keys() & {"x_train", "y_train"}
+    training = [content[key] for key in ("x_train", "y_train") if key in content]
+    nobody_trains = not training or (
+        all(not part.size for part in training) and content.get("x_test", training[0]).size
+    )
+    for_evaluation = "x_test" in content and nobody_trains
     if for_evaluation:
         content |= {"x_train": content["x_test"][:0], "y_train": content.get("y_test", np.zeros(0, int))[:0]}
     missing = [key for key in KEYS if key not in content]

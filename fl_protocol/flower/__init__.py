@@ -9,13 +9,18 @@
 | `secret_sharing.py` | the cryptographic pieces of SecAgg+ |
 | `in_process.py` | Flower's simulation runtime, run in this process |
 | `control.py` | the server's control interface: nodes with their names, runs with their options |
-| `node_patches.py` | a supernode that waits less and forks its clients |
+| `submission.py` | the same for one run: starting it, its log, how it ended |
+| `node_patches.py` | a supernode that waits less and does not get stuck |
+| `link_patches.py` | a superlink that knows sooner who is gone |
+| `launching.py` | the process beside either of them that starts apps, as forks |
+| `careful_grid.py` | the grid of a deployed run, which one site cannot hold up or bring down |
 
 tests/fl_protocol/test_flower.py checks that each of these is still there, and that no other module reaches in.
-The last three import much, and are imported by name where they are needed.
+The last seven import much, and are imported by name where they are needed.
 """
 
 from fl_protocol.flower.envelope import (
+    RESTARTED,
     SUPERLINK_NODE_ID,
     ErrorCode,
     Run,
@@ -31,6 +36,7 @@ from fl_protocol.flower.unchecked import record_of
 from fl_protocol.flower.waiting import wait_for_parts
 
 __all__ = [
+    "RESTARTED",
     "SUPERLINK_NODE_ID",
     "ErrorCode",
     "PlainArray",

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import httpx
 from flwr.common.serde import user_config_from_proto
@@ -95,7 +95,10 @@ class Control:
         with self._sentences():
             self.client.UnregisterNode(UnregisterNodeRequest(node_id=node.number))
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self.client.close()
 
     @contextmanager

@@ -10,6 +10,7 @@ from flwr.supercore.run import Run
 from flwr.supercore.task_identity import TaskIdentity
 
 __all__ = [
+    "RESTARTED",
     "SUPERLINK_NODE_ID",
     "ErrorCode",
     "Run",
@@ -21,6 +22,7 @@ __all__ = [
     "to_bytes",
 ]
 
+RESTARTED = "its host was started again after it had taken the message"  # said by our superlink
 TASK = 1  # Flower counts the processes of a run; ours is the only one that it knows of
 
 

@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,8 @@ CLASSES, FEATURES = 3, 6
 PATIENCE = 240  # seconds that anything may take on a busy machine
 
 
-def private_data(folder: Path) -> None:
-    """Three sites that differ in size and in their classes, one of which lacks a class, and the server's test set."""
+def private_data(folder: Path, sites: Sequence[str] = SITES) -> None:
+    """Three or four sites that differ in size and in their classes, one of which lacks a class, and the server's test set."""
     rng = np.random.default_rng(5)
     centres = rng.normal(size=(CLASSES, FEATURES)) * 1.5
 
@@ -36,30 +36,29 @@ def private_data(folder: Path) -> None:
         y = rng.choice(CLASSES, size=count, p=shares)
         return (centres[y] + rng.normal(size=(count, FEATURES))).astype(np.float32), y
 
-    for site, shares, count in zip(
-        SITES, ([0.6, 0.2, 0.2], [0.1, 0.9, 0.0], [1 / 3, 1 / 3, 1 / 3]), (40, 60, 30), strict=True
-    ):
+    kinds = ([0.6, 0.2, 0.2], 40), ([0.1, 0.9, 0.0], 60), ([1 / 3, 1 / 3, 1 / 3], 30), ([0.2, 0.2, 0.6], 50)
+    for site, (shares, count) in zip(sites, kinds, strict=False):
         x, y = drawn(shares, count)
         np.savez(folder / f"{site}.npz", x_train=x, y_train=y, x_test=x[:0], y_test=y[:0], num_classes=CLASSES)
     x, y = drawn([1 / 3] * 3, 60)
-    np.savez(folder / "server.npz", x_test=x, y_test=y, num_classes=CLASSES)
+    np.savez(folder / "server.npz", x_train=x[:0], y_train=y[:0], x_test=x, y_test=y, num_classes=CLASSES)
 
 
 class Network:
     """Where each host is: a prefix for its commands, its own address, and the server's as it sees it."""
 
-    def __init__(self) -> None:
-        self.tag = f"fl{os.getpid() % 100000}"
-        self.namespaces = self._make()
+    def __init__(self, sites: Sequence[str] = SITES, namespaces: bool = True) -> None:
+        self.tag, self.sites = f"fl{os.getpid() % 100000}", sites
+        self.namespaces = namespaces and self._make()
 
     def _make(self) -> bool:
         if not shutil.which("ip"):
             return False
         try:
-            for host in ("server", *SITES):
+            for host in ("server", *self.sites):
                 self._ip("netns", "add", f"{self.tag}-{host}")
                 self._ip("-n", f"{self.tag}-{host}", "link", "set", "lo", "up")
-            for number, site in enumerate(SITES):
+            for number, site in enumerate(self.sites):
                 ours, theirs = f"{self.tag}s{number}", f"{self.tag}c{number}"
                 self._ip("link", "add", ours, "type", "veth", "peer", "name", theirs)
                 for end, host, last in ((ours, "server", 1), (theirs, site, 2)):
@@ -77,17 +76,17 @@ class Network:
         subprocess.run(["ip", *words], check=True, capture_output=True)
 
     def remove(self) -> None:
-        for host in ("server", *SITES):
+        for host in ("server", *self.sites):
             subprocess.run(["ip", "netns", "del", f"{self.tag}-{host}"], check=False, capture_output=True)
 
     def prefix(self, host: str) -> list[str]:
         return ["ip", "netns", "exec", f"{self.tag}-{host}"] if self.namespaces else []
 
     def server_seen_by(self, site: str) -> str:
-        return f"10.213.{SITES.index(site)}.1" if self.namespaces else "127.0.0.1"
+        return f"10.213.{self.sites.index(site)}.1" if self.namespaces else "127.0.0.1"
 
     def set_link(self, site: str, state: str) -> None:
-        number = SITES.index(site)
+        number = self.sites.index(site)
         self._ip("-n", f"{self.tag}-server", "link", "set", f"{self.tag}s{number}", state)
 
 
@@ -110,22 +109,51 @@ def processes_of(folder: Path) -> list[int]:
     return found
 
 
-def command_line(process: int) -> str:
+def tree_of(process: int) -> set[int]:
+    """A process and all that descend from it."""
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue  # it has just ended
+    found = {process}
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found
+
+
+def alive(processes: set[int]) -> set[int]:
+    """Those that go on; one that ended and was not waited for does not."""
+    return {one for one in processes if state_of(one) not in ("", "Z")}
+
+
+def state_of(process: int) -> str:
     try:
-        return Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
+def called(process: int) -> str:
+    """What `ps` calls it."""
+    try:
+        return Path(f"/proc/{process}/comm").read_text().strip()
     except OSError:
         return ""
 
 
 class Federation:
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.network = folder, Network()
+    def __init__(self, folder: Path, sites: Sequence[str] = SITES, namespaces: bool = True) -> None:
+        self.folder, self.network = folder, Network(sites, namespaces)
         self.keys = folder / "federation"
-        hosts = [self.network.server_seen_by(site) for site in SITES] if self.network.namespaces else ["127.0.0.1"]
-        make_keys(self.keys, hosts, SITES)
-        private_data(folder)
+        hosts = [self.network.server_seen_by(site) for site in sites] if self.network.namespaces else ["127.0.0.1"]
+        make_keys(self.keys, hosts, sites)
+        private_data(folder, sites)
         self.fleet, self.control = (9092, 9093) if self.network.namespaces else (free_port(), free_port())
         self.running: Path | None = None  # the folder of the run that was submitted last
+        self.number = ""  # of that run
         self.clients: dict[str, subprocess.Popen[bytes]] = {}
         self.environment = {**os.environ, "FEDLOOM_TEST": str(folder), "OMP_NUM_THREADS": "1"}
 
@@ -155,27 +183,34 @@ class Federation:
         assert self.server.poll() is None, self.log("server")
 
     def start_client(self, site: str) -> None:
-        port = 9094 if self.network.namespaces else free_port()
         address = f"{self.network.server_seen_by(site)}:{self.fleet}"
         self.clients[site] = self.start(
             site, site, "client", "--keys", f"federation/clients/{site}", "--server", address,
-            "--data", f"npz:{site}.npz", "--folder", f"client-{site}", "--port", str(port),
+            "--data", f"npz:{site}.npz", "--folder", f"client-{site}",
         )  # fmt: skip
 
-    def command(self, *words: str, check: bool = True) -> str:
+    def stop_last(self) -> None:
+        """Stop the run that was submitted last; its folder is closed when this returns."""
+        folder, self.running = self.running, None
+        assert folder is not None
+        self.command("stop", self.number)
+        self.until((folder / "summary.json").exists, "the end of the run")
+
+    def command(self, *words: str, check: bool = True, code: int = 0) -> str:
         """A command of the administrator, on the server's host."""
         done = subprocess.run(
             [*self.network.prefix("server"), sys.executable, "-m", "simulation", "deploy", *words,
              "--control", f"127.0.0.1:{self.control}", "--keys", "federation"],
             cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=PATIENCE, check=False,
         )  # fmt: skip
-        assert not check or done.returncode == 0, done.stdout + done.stderr + self.log("server")[-3000:]
+        assert not check or done.returncode == code, done.stdout + done.stderr + self.log("server")[-3000:]
         return done.stdout + done.stderr
 
     def submit(self, out: str, config: dict[str, Any], *more: str) -> Path:
         """Start a run with these options; returns its folder."""
         flags = [word for key, value in config.items() for word in (f"--{key}", str(value))]
-        self.command("submit", *flags, "--dataset", f"npz:{self.folder / 'server.npz'}", "--out", out, *more)
+        said = self.command("submit", *flags, "--dataset", f"npz:{self.folder / 'server.npz'}", "--out", out, *more)
+        self.number = said.split("Run ")[1].split()[0]
         self.running = self.folder / "server" / out
         return self.running
 

@@ -20,7 +20,7 @@ from fl_config.options import as_flat
 from fl_runs.plan import make_plan
 from server_app import open_server
 from simulation.engines.inline import InlineGrid
-from tests.deploy.federation import SITES, Federation, command_line, processes_of, records
+from tests.deploy.federation import SITES, Federation, called, processes_of, records
 
 RUN: dict[str, Any] = {
     "partition": "private",
@@ -71,7 +71,7 @@ def assert_equal(folder: Path, expected: dict[str, Any]) -> None:
 
 
 def server_apps(federation: Federation) -> list[int]:
-    return [process for process in processes_of(federation.folder) if "flwr-serverapp" in command_line(process)]
+    return [process for process in processes_of(federation.folder) if called(process) == "fedloom-server"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from safetensors.numpy import load_file
 
 from deploy.bundle import write_app
 from deploy.keys import make_keys
-from tests.deploy.federation import PATIENCE, SITES, Federation, free_port
+from tests.deploy.federation import PATIENCE, SITES, Federation
 
 POISON = """
 import numpy as np
@@ -50,7 +50,7 @@ def test_strangers_are_refused(federation: Federation) -> None:
     }.items():
         started[name] = federation.start(
             "site-a", name, "client", *words, "--server", address, "--data", "npz:site-a.npz", "--folder", f"c-{name}",
-            "--port", str(free_port()), "--max-retries", "1",
+            "--max-retries", "1",
         )  # fmt: skip
     for name, process in started.items():
         assert process.wait(PATIENCE) != 0, federation.log(name)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from flwr.app import MessageType, Metadata
 
-from fl_protocol.flower import node_patches
+from fl_protocol.flower import launching, node_patches
 
 ROOT = Path(__file__).resolve().parents[2]
 LINE = "1.39."
@@ -58,16 +58,54 @@ CALLED = {
         "flwr.common.serde.user_config_from_proto": "",
     },
     "node_patches.py": {
-        "flwr.supernode.runtime.run_clientapp.run_clientapp": "insecure parent_pid",
-        "flwr.supercore.superexec.run_superexec.run_superexec": "insecure parent_pid",
+        "flwr.proto.fleet_pb2_grpc.FleetStub": "channel",
+        "flwr.supercore.heartbeat.HeartbeatSender": "heartbeat_fn",
+        "flwr.supercore.grpc.create_channel": "server_address insecure root_certificates max_message_length interceptors",
+        "flwr.supercore.retry.exponential": "max_delay",
+        "flwr.supernode.nodestate.in_memory_nodestate.InMemoryNodeState.finish_task": "task_id sub_status details",
+        "flwr.supernode.nodestate.in_memory_nodestate.InMemoryNodeState._store_error_replies": "run_ids error",
+        "flwr.supernode.nodestate.in_memory_nodestate.InMemoryNodeState._store_generated_message": "message",
+        "flwr.supernode.nodestate.in_memory_nodestate.InMemoryNodeState.get_tasks": "task_ids",
+        "flwr.supernode.cli.flower_supernode": "",
+    },
+    "link_patches.py": {
+        "flwr.app.message.make_message": "metadata error",
+        "flwr.server.superlink.linkstate.sql_linkstate.SqlLinkState.get_message_res": "message_ids run_id",
+        "flwr.server.superlink.linkstate.sql_linkstate._message_model_to_dict": "model",
+        "flwr.server.superlink.linkstate.sql_linkstate.convert_sint64_values_in_dict_to_uint64": "",
+        "flwr.server.superlink.linkstate.sql_linkstate.dict_to_message": "",
+        "flwr.server.superlink.linkstate.utils.create_message_error_unavailable_res_message": "ins_metadata error_type",
+        "flwr.superlink.cli.flower_superlink": "",
+    },
+    "launching.py": {
+        "flwr.supernode.runtime.run_clientapp.run_clientapp": "runtime_api_address token insecure certificates parent_pid",
+        "flwr.supercore.superexec.run_superexec.run_superexec": "runtime_api_address insecure root_certificates_path "
+        "superexec_auth_secret",
         "flwr.supercore.superexec.run_superexec.get_executor": "",
+        "flwr.supercore.superexec.executor.SubprocessExecutor.get_eligible_capacity": "supported_task_types",
         "flwr.supercore.superexec.executor.SubprocessExecutor.launch": "spec",
         "flwr.supercore.superexec.executor.SubprocessExecutor.reconcile": "",
         "flwr.supercore.superexec.executor.SubprocessExecutor.close": "",
-        "flwr.supercore.superexec.executor.ExecutionSpec": "runtime_api_address token",
+        "flwr.supercore.superexec.executor.ExecutionSpec": "runtime_api_address token insecure root_certificates_path",
         "flwr.supercore.superexec.executor.LaunchResult.accepted": "",
-        "flwr.proto.fleet_pb2_grpc.FleetStub": "channel",
-        "flwr.supernode.cli.flower_supernode": "",
+        "flwr.supercore.runtime.RuntimeHttpClient.PushTaskOutput": "request",
+        "flwr.supercore.logger.mirror_output_to_queue": "log_queue",
+        "flwr.superlink.runtime.run_serverapp": "runtime_api_address log_queue token insecure certificates parent_pid",
+    },
+    "careful_grid.py": {
+        "flwr.superlink.grid.HttpGrid": "runtime_api_address insecure root_certificates token",
+        "flwr.superlink.grid.HttpGrid.push_messages": "messages",
+        "flwr.superlink.grid.HttpGrid.pull_messages": "message_ids",
+        "flwr.supercore.inflatable.inflatable_utils.inflate_object_from_contents": "object_id object_contents",
+        "flwr.supercore.inflatable.inflatable_protobuf_utils.make_pull_object_fn_protobuf": "node run_id",
+        "flwr.supercore.inflatable.inflatable_object.iterate_object_tree": "",
+    },
+    "submission.py": {
+        "flwr.cli.build.build_fab_from_disk": "app",
+        "flwr.common.config.parse_config_args": "",
+        "flwr.supercore.control.ControlHttpClient.from_server_address": "server_address insecure root_certificates "
+        "interceptors",
+        "flwr.supercore.error.FlowerError.from_json": "",
     },
 }
 # Values that are used or replaced, and what they are today.
@@ -94,8 +132,20 @@ VALUES = {
     "node_patches.py": {
         "flwr.client.grpc_rere_client.connection.HEARTBEAT_DEFAULT_INTERVAL": 30,
         "flwr.supercore.heartbeat.HEARTBEAT_DEFAULT_INTERVAL": 30,
-        "flwr.supercore.superexec.run_superexec._TASK_POLL_INTERVAL_ENV": node_patches.TASK_POLL_VARIABLE,
+        "flwr.client.grpc_rere_client.connection.HEARTBEAT_CALL_TIMEOUT": 5,
+        "flwr.supercore.heartbeat.HEARTBEAT_CALL_TIMEOUT": 5,
+        "flwr.common.constant.HEARTBEAT_PATIENCE": 2,
+        "flwr.supercore.retry.grpc_retry.MAX_RETRY_DELAY": 20,
         "flwr.supercore.error.base.ApiErrorCode.FLEET_NODE_ACTIVATION_FAILED": int(node_patches.NOT_LET_IN),
+    },
+    "link_patches.py": {
+        "flwr.server.superlink.fleet.message_handler.message_handler.HEARTBEAT_MIN_INTERVAL": 10,
+    },
+    "launching.py": {
+        "flwr.supercore.superexec.run_superexec._TASK_POLL_INTERVAL_ENV": launching.TASK_POLL_VARIABLE,
+        "flwr.common.constant.SubStatus.FAILED": "failed",
+        "flwr.supercore.constant.TaskType.CLIENT_APP": "flwr-clientapp",
+        "flwr.supercore.constant.TaskType.SERVER_APP": "flwr-serverapp",
     },
 }
 # What everybody may import: these modules, and what lies below the first three.

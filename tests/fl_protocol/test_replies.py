@@ -155,7 +155,7 @@ def test_what_flower_says_of_a_vanished_node_counts_for_that_node() -> None:
 
     _, records = run(Vanished(app(), CLIENTS, {}), personal_epochs=1)  # clients are asked to evaluate, too
     assert [each["id"] for each in records.lines[1]["dropped"]] == [2]
-    assert "its host did not" in records.lines[1]["dropped"][0]["reason"]
+    assert "its host is gone" in records.lines[1]["dropped"][0]["reason"]
     assert "personal/accuracy" in records.lines[1]
 
 

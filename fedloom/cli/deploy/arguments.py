@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,14 +65,9 @@ def connection(args: argparse.Namespace) -> Connection:
     return Connection(args.control, None if args.insecure else authority_file(Path(args.keys)))
 
 
-@contextmanager
-def control(args: argparse.Namespace) -> Iterator[Control]:
+def control(args: argparse.Namespace) -> Control:
     """The same connection, opened in this process."""
     from fl_protocol.flower.control import Control
 
     described = connection(args)
-    opened = Control(described.address, described.authority)
-    try:
-        yield opened
-    finally:
-        opened.close()
+    return Control(described.address, described.authority)

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from deploy.connection import command, environment
+from deploy.connection import environment
+from deploy.ports import LOOPBACK, check_free
 from deploy.upkeep import DATABASE, logfile
 from deploy.upkeep.proxy import check_proxy
 from fedloom.cli.deploy.arguments import (
@@ -26,7 +27,7 @@ from fedloom.cli.deploy.renew import check_client, check_server
 from fedloom.cli.flags import AddCommand, comma_list
 from fl_config.errors import ConfigError
 
-FLEET, RUNTIME_PORT = "0.0.0.0:9092", 9094
+FLEET, HEARTBEAT, SLOWEST_HEARTBEAT = "0.0.0.0:9092", 5, 1800
 
 
 def register(action: AddCommand) -> None:
@@ -79,10 +80,13 @@ def _register_client(action: AddCommand) -> None:
         help="a file or module of parts, models or tasks that runs may execute here, if they have the same text; may be repeated",
     )
     parser.add_argument(
-        "--port",
-        metavar="N",
-        default=str(RUNTIME_PORT),
-        help=f"a free port of this host's loopback (default: {RUNTIME_PORT})",
+        "--port", metavar="N", default=None, help="a port of this host's loopback for its own use (default: a free one)"
+    )
+    parser.add_argument(
+        "--heartbeat",
+        metavar="SECONDS",
+        default=str(HEARTBEAT),
+        help=f"between signs of life; whoever misses two is left out (default: {HEARTBEAT})",
     )
     parser.add_argument(
         "--max-retries",
@@ -107,7 +111,9 @@ def command_init(args: argparse.Namespace) -> int:
 
 def command_server(args: argparse.Namespace) -> int:
     host, port = address(args.control, "--control")
-    address(args.fleet, "--fleet")
+    check_free(host, int(port), "--control")
+    outside, fleet = address(args.fleet, "--fleet")
+    check_free(outside, int(fleet), "--fleet")
     folder = Path(args.folder).resolve()
     words = ["--host", host, "--port", port, "--fleet-api-address", args.fleet]
     words += ["--database", str(folder / DATABASE), "--disable-runtime-dependency-installation"]
@@ -120,7 +126,7 @@ def command_server(args: argparse.Namespace) -> int:
             words += [f"--ssl-{flag}", existing(keys / file)]
         check_server(keys)
         words.append("--enable-supernode-auth")
-    _become(folder, [command("flower-superlink"), *words], "server.log", database=folder / DATABASE)
+    _become(folder, [sys.executable, "-m", "deploy.superlink", *words], "server.log", database=folder / DATABASE)
 
 
 def command_client(args: argparse.Namespace) -> int:
@@ -129,7 +135,11 @@ def command_client(args: argparse.Namespace) -> int:
     address(args.server, "--server")
     check_proxy(os.environ)
     folder = Path(args.folder).resolve()
-    words = ["--superlink", args.server, "--port", str(number(args.port, "--port", 65535))]
+    words = ["--superlink", args.server, "--heartbeat", str(_heartbeat(args.heartbeat))]
+    if args.port is not None:
+        port = number(args.port, "--port", 65535)
+        check_free(LOOPBACK, port, "--port")
+        words += ["--port", str(port)]
     if args.max_retries is not None:
         words += ["--max-retries", str(number(args.max_retries, "--max-retries"))]
     if args.insecure:
@@ -147,6 +157,13 @@ def command_client(args: argparse.Namespace) -> int:
     if not args.insecure:
         check_client(Path(args.keys), args.server)
     _become(folder, [sys.executable, "-m", "deploy.supernode", *words], "client.log", name=name or "")
+
+
+def _heartbeat(text: str) -> int:
+    seconds = number(text, "--heartbeat", SLOWEST_HEARTBEAT)
+    if not seconds:
+        raise ConfigError("--heartbeat takes whole seconds, one or more, but 0 was given.")
+    return seconds
 
 
 def node_config(

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from deploy.connection import CONNECTION
 from fedloom.cli.deploy.arguments import add_control, add_keys, connection, control
-from fedloom.cli.flags import AddCommand, add_options, given_options
+from fedloom.cli.flags import WRONG_USE, AddCommand, add_options, given_options
 from fl_config.errors import ConfigError, nearest
 from fl_config.options import as_flat, options
 from fl_config.toml import to_toml
+
+if TYPE_CHECKING:
+    from fl_protocol.flower.submission import Outcome, Submission
+
+COMPLETED, FAILED = "completed", "failed"  # how a run ends, in Flower's words
 
 
 def register(action: AddCommand) -> None:
@@ -33,7 +40,18 @@ def register(action: AddCommand) -> None:
 
 def command_submit(args: argparse.Namespace) -> int:
     values = given_options(args)  # before the imports: a wrong strategy is told at once
-    from deploy.bundle import write_app
+    from fl_protocol.flower.submission import Submission
+
+    flat = submitted(values)
+    described = connection(args)
+    with Submission(described.address, described.authority) as server:
+        run = send(server, flat, args.app)
+        print(f"Run {run} is submitted. Its folder is {flat['out'] or flat['resume']}, in the server's folder.")
+        return follow(server, run) if args.stream else 0
+
+
+def submitted(values: dict[str, Any]) -> dict[str, Any]:
+    """The run config of these options, checked as far as that is possible where the data is not."""
     from fl_protocol.code import code_on_disk
     from fl_runs.folder import CONFIG, default_folder
     from fl_runs.resume import resumed
@@ -47,15 +65,35 @@ def command_submit(args: argparse.Namespace) -> int:
     flat = as_flat(config) | {"sources": code.sums}
     if not config.out and not config.resume:
         flat["out"] = str(default_folder(config.strategy))
+    return flat
+
+
+def send(server: Submission, flat: dict[str, Any], app: str | None = None) -> int:
+    """Start a run with this run config and the installed apps, or those of a folder; returns its number."""
+    from deploy.bundle import write_app
+
     with tempfile.TemporaryDirectory(prefix="fedloom-") as made:
         given = Path(made) / "run.toml"
         given.write_text(to_toml(flat), encoding="utf-8")
-        app = Path(args.app) if args.app else write_app(Path(made) / "app")
-        words = ["run", str(app), CONNECTION, "--run-config", str(given), *(["--stream"] if args.stream else [])]
-        exit_code = connection(args).flwr(*words)
-    if exit_code == 0:
-        print(f"The run folder is {flat['out'] or flat['resume']}, in the server's folder.")
-    return exit_code
+        return server.start(Path(app) if app else write_app(Path(made) / "app"), given)
+
+
+def follow(server: Submission, run: int) -> int:
+    """Show the run's log until it ends; one that failed gives its reason as the last line, and the exit code of an error."""
+    for piece in server.log(run):
+        print(piece, end="", flush=True)
+    outcome = server.outcome(run)
+    if outcome.how == COMPLETED:
+        return 0
+    print(f"fedloom: {ending(outcome)}", file=sys.stderr)
+    return WRONG_USE
+
+
+def ending(outcome: Outcome) -> str:
+    """A sentence about a run that was not completed."""
+    if not outcome.ended:
+        return "The run goes on, but its log is no longer sent."
+    return f"The run {'failed' if outcome.how == FAILED else f'was {outcome.how}'}{f': {why}' if (why := outcome.reason) else '.'}"
 
 
 def command_logs(args: argparse.Namespace) -> int:

@@ -36,6 +36,8 @@ def test_npz_labels(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert site.num_classes == 10
     private = load(save(tmp_path / "c.npz", x_test=np.zeros((0, 3)), y_test=np.zeros(0)))
     assert private.x_test.shape == (0, 3)
+    served = load(save(tmp_path / "d.npz", x_train=np.zeros((0, 3)), y_train=np.zeros(0)))
+    assert len(served.x_train) == 0 and len(served.x_test) == 2
 
 
 @pytest.mark.parametrize(
@@ -51,7 +53,10 @@ def test_npz_labels(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
         ({"x_train": np.zeros((4, 9, 9, 9), np.uint8)}, "images of shape"),
         ({"x_train": np.zeros(4)}, "one row per sample"),
         ({"x_train": np.full((4, 3), "a")}, "expected uint8 images"),
-        ({"x_train": np.zeros((0, 3)), "y_train": np.zeros(0)}, "no training samples"),
+        (
+            {"x_train": np.zeros((0, 3)), "y_train": np.zeros(0), "x_test": np.zeros((0, 3)), "y_test": np.zeros(0)},
+            "no training samples",
+        ),
         ({"num_classes": 1}, "announces num_classes=1"),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -87,3 +89,72 @@ def test_other_refusals_and_a_limit_of_retries_are_heard_at_once(clock: Clock, m
     with pytest.raises(Refusal):
         node_patches.patient_stub(Server(1)).ActivateNode("the key")
     assert not clock.slept
+
+
+def test_signs_of_life_go_on_after_an_answer_that_nobody_expected(capsys: pytest.CaptureFixture[str]) -> None:
+    answers: list[Any] = [Refusal("database is locked"), RuntimeError("who are you?"), True]
+
+    def beat() -> bool:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return bool(answer)
+
+    sender = node_patches.SteadyHeartbeat(beat)
+    assert [sender.heartbeat_fn() for _ in range(3)] == [False, False, True]
+    assert capsys.readouterr().out.count("A sign of life was not accepted") == 2
+
+
+class Message:
+    """As a supernode keeps one: of run 1, with this number, a reply to that one."""
+
+    def __init__(self, number: str, reply_to: str = "") -> None:
+        self.metadata = SimpleNamespace(run_id=1, message_id=number, reply_to_message_id=reply_to)
+
+
+class State:
+    """What a supernode knows, as far as an app that fails concerns it."""
+
+    def __init__(self, *messages: Message) -> None:
+        self.msg_store = {one.metadata.message_id: SimpleNamespace(message=one) for one in messages}
+        self.lock_msg_store = threading.RLock()
+        self.stored: list[tuple[str, str]] = []
+
+    def get_tasks(self, task_ids: list[int]) -> list[Any]:
+        return [SimpleNamespace(run_id=1)]
+
+    def _store_generated_message(self, reply: Any) -> None:
+        pass
+
+    def store_message(self, reply: Any) -> None:
+        self.stored.append((reply.metadata.reply_to_message_id, reply.error.reason))
+
+
+@pytest.mark.parametrize(("status", "left"), [("failed", [("asked", "It was killed.")]), ("completed", [])])
+def test_an_app_that_failed_without_an_answer_is_the_answer(
+    status: str, left: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reply(error: Any, reply_to: Message) -> Any:
+        metadata = SimpleNamespace(reply_to_message_id=reply_to.metadata.message_id)
+        return SimpleNamespace(error=error, metadata=metadata, object_id="a reply")
+
+    monkeypatch.setattr(node_patches, "Message", reply)
+    state = State(Message("asked"), Message("answered"), Message("its answer", "answered"))
+    assert node_patches.finish_and_answer(state, lambda *_: True, 1, status, "It was killed.")
+    assert state.stored == left
+
+
+@pytest.mark.parametrize("insecure", [True, False])
+def test_the_connection_is_watched(insecure: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: dict[str, Any] = {}
+    for name in ("secure_channel", "insecure_channel"):
+        monkeypatch.setattr(
+            node_patches.grpc,
+            name,
+            lambda *words, options, name=name: opened.update({name: dict(options)}) or "channel",
+        )
+    monkeypatch.setattr(node_patches.grpc, "intercept_channel", lambda channel, *own: (channel, own))
+    assert node_patches.watched_channel("h:1", insecure, None, 7, ["theirs"]) == ("channel", ("theirs",))
+    (options,) = opened.values()
+    assert opened.keys() == {"insecure_channel" if insecure else "secure_channel"}
+    assert options["grpc.max_send_message_length"] == 7 and options["grpc.keepalive_time_ms"] == 10_000

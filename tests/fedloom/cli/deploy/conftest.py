@@ -11,6 +11,7 @@ import pytest
 
 import fl_protocol.flower.control
 from deploy.upkeep import logfile
+from fedloom.cli.deploy import hosts
 from fedloom.cli.main import main
 from tests.fedloom.cli.deploy.replaced import FakeControl, Replaced
 
@@ -27,6 +28,7 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
 
     monkeypatch.setattr(os, "execve", execve)
     monkeypatch.setattr(logfile, "keep_log", lambda file, **names: None)
+    monkeypatch.setattr(hosts, "check_free", lambda *_: None)  # a server of somebody else's may have the usual ports
     assert main(["deploy", "init", "--server", "127.0.0.1", "--clients", "site-a,site-b"]) == 0
     x, y = np.zeros((4, 2), dtype=np.float32), np.arange(4) % 2
     np.savez("a.npz", x_train=x, y_train=y, x_test=x, y_test=y)

@@ -40,7 +40,10 @@ class FakeControl:
     def unregister(self, node: RegisteredNode) -> None:
         self.known = [dataclasses.replace(one, state=REVOKED) if one == node else one for one in self.known]
 
-    def close(self) -> None:
+    def __enter__(self) -> FakeControl:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """There is no connection."""
 
 

@@ -21,6 +21,7 @@ from tests.fedloom.cli.deploy.replaced import fails
         (["client", "--server", "h:1"], "--data"),
         (["client", "--keys", "federation/clients/site-a", "--server", "h:1", "--partition-id", "x"], "whole number"),
         (["client", "--server", "h:1", "--data", "npz:a.npz", "--port", "x"], "--port"),
+        (["client", "--server", "h:1", "--data", "npz:a.npz", "--heartbeat", "0"], "--heartbeat takes whole seconds"),
         (["client", "--server", "h:1", "--data", "npz:a.npz", "--max-retries", "-1"], "max-retries"),
         (["register", "--keys", "nowhere"], "nowhere"),
         (["register", "none.pub"], "none.pub"),

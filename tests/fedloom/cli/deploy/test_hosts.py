@@ -21,7 +21,7 @@ def test_a_server_is_encrypted_and_authenticated_by_default(
     with pytest.raises(Replaced):
         main(["deploy", "server", "--folder", "s"])
     words, variables = started[0]
-    assert words[0].endswith("flower-superlink") and "--enable-supernode-auth" in words and "--insecure" not in words
+    assert words[1:3] == ["-m", "deploy.superlink"] and "--enable-supernode-auth" in words and "--insecure" not in words
     assert words[words.index("--ssl-keyfile") + 1] == str(tmp_path / "federation" / "server" / "server.key")
     assert words[words.index("--host") + 1] == "127.0.0.1", "runs may be submitted from other hosts by default"
     assert "--disable-runtime-dependency-installation" in words
@@ -47,6 +47,8 @@ def test_a_client_gets_its_key_its_name_and_its_data(started: list[Any], tmp_pat
         main(["deploy", "client", "--keys", "federation/clients/site-b", "--server", "fed:9092", "--data", "npz:a.npz"])
     words, _ = started[0]
     assert words[1:3] == ["-m", "deploy.supernode"] and "--insecure" not in words
+    assert "--port" not in words, "two clients of one host would want the same"
+    assert words[words.index("--heartbeat") + 1] == "5"
     assert words[words.index("--auth-supernode-private-key") + 1].endswith("clients/site-b/site-b.key")
     assert words[words.index("--root-certificates") + 1].endswith("clients/site-b/ca.crt")
     given = words[words.index("--node-config") + 1]

@@ -1,6 +1,6 @@
 """Seconds that a round of an idle three-node federation takes, with Flower's waiting and with ours.
 
-    python -m tests.deploy.measure_latency
+    python -m tests.deploy.drills.measure_latency
 
 prints the table of docs/deployment.md: a linear model on a few dozen samples, so that what is measured is waiting.
 """

@@ -1,0 +1,76 @@
+"""A trial is one command: it ends its server and its clients when the run ends, when it is stopped, and when it is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.deploy.federation import PATIENCE, alive, processes_of, tree_of
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path
+    for process in processes_of(tmp_path):
+        os.kill(process, signal.SIGKILL)
+
+
+def started(folder: Path, *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "fedloom", "deploy", "trial", "--clients", "2", "--model", "linear", "--out", "out", *words],
+        cwd=folder,
+        env={**os.environ, "FEDLOOM_TEST": str(folder), "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )  # fmt: skip
+
+
+def test_a_whole_federation_in_one_command(folder: Path) -> None:
+    trial = started(folder, "--rounds", "2", "--partition", "dirichlet:0.5", "--strategy", "feddisco")
+    said = trial.communicate(timeout=PATIENCE)[0]
+    assert trial.returncode == 0, said
+    assert "round 2/2" in said and "Server and clients are ended" in said and "report.html" in said
+    assert json.loads((folder / "out" / "summary.json").read_text())["finished"] is True
+    assert (folder / "out" / "report.html").is_file()
+    assert not processes_of(folder)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
+def test_nothing_outlives_a_trial(folder: Path, number: int, code: int) -> None:
+    trial = started(folder, "--rounds", "5000", "--folder", "kept")
+    deadline = time.monotonic() + PATIENCE
+    while not (folder / "out" / "metrics.jsonl").exists():
+        assert trial.poll() is None and time.monotonic() < deadline, trial.communicate()[0]
+        time.sleep(0.1)
+    whole = tree_of(trial.pid)
+    assert len(whole) > 6, "a server, two clients, and their launchers"
+    trial.send_signal(number)
+    said = trial.communicate(timeout=PATIENCE)[0]
+    assert trial.returncode == code, said
+    deadline = time.monotonic() + 60
+    while alive(set(processes_of(folder)) | whole) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not alive(set(processes_of(folder)) | whole)
+    if number == signal.SIGINT:
+        assert "Traceback" not in said and "What is finished is in" in said
+
+
+def test_what_cannot_run_is_told_before_anything_starts(folder: Path) -> None:
+    for words, sentence in {
+        ("--partition", "private"): "A trial divides a public data set",
+        ("--strategy", "fedavgg"): "fedavg",
+        ("--dataset", "npz:nowhere.npz"): "nowhere.npz",
+    }.items():
+        trial = started(folder, *words, "--folder", "none")
+        said = trial.communicate(timeout=PATIENCE)[0]
+        assert trial.returncode == 2 and sentence in said and "Starting a server" not in said, said
+        assert not (folder / "none").exists()
