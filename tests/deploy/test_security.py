@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -107,3 +110,45 @@ def no_secrets(federation: Federation) -> None:
 
 def _body(path: Path) -> list[bytes]:
     return [line for line in path.read_bytes().splitlines()[1:-1] if len(line) > 40]
+
+
+def states(federation: Federation) -> dict[str, str]:
+    return {site["name"]: site["state"] for site in json.loads(federation.command("status", "--json"))["sites"]}
+
+
+def test_a_revoked_site_is_cut_off_and_stays_out(federation: Federation) -> None:
+    make_keys(federation.keys, [], ["site-d"])
+    federation.command("register", "federation/clients/site-d/site-d.pub")
+    address = f"{federation.network.server_seen_by('site-a')}:{federation.fleet}"
+    words = ["client", "--keys", "federation/clients/site-d", "--server", address, "--data", "npz:site-a.npz"]
+    words += ["--folder", "client-site-d", "--port", str(free_port())]
+    first = federation.start("site-a", "site-d", *words)
+    try:
+        federation.until(lambda: states(federation).get("site-d") == "online", "the fourth site")
+        assert "site-d is revoked" in federation.command("revoke", "site-d")
+        assert states(federation)["site-d"] == "revoked"
+        again = federation.start("site-a", "site-d-again", *words[:-1], str(free_port()), "--max-retries", "1")
+        assert again.wait(PATIENCE) != 0, federation.log("site-d-again")
+        assert "SuperNode ID" not in federation.log("site-d-again"), "a revoked key was let in"
+        assert states(federation)["site-d"] == "revoked"
+        assert "was revoked and stays so" in federation.command(
+            "register", "federation/clients/site-d/site-d.pub", check=False
+        )
+    finally:
+        first.terminate()
+        first.wait(PATIENCE)
+
+
+def test_logs_speak_of_sites_by_name(federation: Federation) -> None:
+    """Every file that server and clients write for people to read."""
+    with closing(sqlite3.connect(federation.folder / "server" / "federation.db")) as opened:
+        numbers = [str(number % (1 << 64)) for (number,) in opened.execute("SELECT node_id FROM node")]
+    assert len(numbers) >= len(SITES)
+    logs = [federation.folder / "server" / "server.log", federation.folder / "client-site-a" / "client.log"]
+    logs += [federation.folder / f"{name}.log" for name in ("server", *SITES)]
+    logs += sorted((federation.folder / "server").rglob("log.txt"))
+    for log in logs:
+        content = log.read_text(errors="replace")
+        assert not [number for number in numbers if number in content], f"the number of a node is in {log}"
+    assert "node_id=site-a" in logs[0].read_text(errors="replace")
+    assert "SuperNode ID: site-a" in logs[1].read_text(errors="replace")
