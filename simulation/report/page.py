@@ -9,23 +9,24 @@ import base64
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jinja2
-import numpy as np
 from markupsafe import Markup
-from plotly.offline import get_plotlyjs
 
 from fl_config.files import write_atomically
 from fl_runs.reading import Headline, RunRecord, group_runs, read_runs
 from simulation.report import facts
 from simulation.report.headline import shared_headline
 from simulation.report.pictures.drawing import colour_of
+from simulation.report.pictures.figure import plain
 from simulation.report.sections import SECTIONS, Panel
 from simulation.report.table import comparison
 
-HERE = Path(__file__).parent
+BROWSER = Path(__file__).parent / "browser"
+SCRIPTS = ("scale.js", "marks.js", "figure.js", "pointer.js", "page.js")  # in the order in which they need each other
 MOST_DROPPED = 200
 RESULTS = "are the mean over seeds ± the sample standard deviation, where there are several; MB and time are those of a mean run."
 TESTED = (
@@ -79,10 +80,9 @@ def render(runs: Sequence[RunRecord], title: str | None = None, baseline: str = 
 
 def filled(panels: Sequence[tuple[str, Panel]], **content: Any) -> str:
     """A page of these sections by their names; what else there may be on it is left out where it is not given."""
-    slots = [
-        [{"label": label, "figure": figure.to_plotly_json()} for label, figure in p.figures.items()] for _, p in panels
-    ]
-    scripts = [RECORD_ERRORS, get_plotlyjs(), (HERE / "report.js").read_text(encoding="utf-8")]
+    panels = paired_up(panels)
+    slots = [[{"label": label, "figure": plain(figure)} for label, figure in p.figures.items()] for _, p in panels]
+    scripts = [RECORD_ERRORS, page_script()]
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -90,9 +90,9 @@ def filled(panels: Sequence[tuple[str, Panel]], **content: Any) -> str:
         ("subtitle", "key", "headline", "rows", "warnings", "dropped", "differences", "groups", "runs", "versions"), ()
     )
     page = {**nothing, **content}
-    return environment.from_string((HERE / "report.html").read_text(encoding="utf-8")).render(
+    return environment.from_string((BROWSER / "page.html").read_text(encoding="utf-8")).render(
         policy=_policy(scripts),
-        style=Markup((HERE / "report.css").read_text(encoding="utf-8")),
+        style=Markup((BROWSER / "style.css").read_text(encoding="utf-8")),
         scripts=[Markup(script) for script in scripts],
         figures=[embed(slot) for slot in slots],
         sections=panels,
@@ -101,16 +101,30 @@ def filled(panels: Sequence[tuple[str, Panel]], **content: Any) -> str:
     )
 
 
+def paired_up(panels: Sequence[tuple[str, Panel]]) -> list[tuple[str, Panel]]:
+    """Narrow panels stand in pairs; one that has no neighbour takes the whole width."""
+    arranged: list[tuple[str, Panel]] = []
+    waiting = False  # the last one is narrow and stands alone
+    for name, panel in panels:
+        if panel.wide and waiting:
+            arranged[-1] = (arranged[-1][0], replace(arranged[-1][1], wide=True))
+        waiting = not panel.wide and not waiting
+        arranged.append((name, panel))
+    if waiting:
+        arranged[-1] = (arranged[-1][0], replace(arranged[-1][1], wide=True))
+    return arranged
+
+
+def page_script() -> str:
+    """What draws the figures, as one script that leaves no names behind."""
+    texts = [(BROWSER / name).read_text(encoding="utf-8") for name in SCRIPTS]
+    return "(() => {\n" + "\n".join(texts) + "})();\n"
+
+
 def embed(value: Any) -> Markup:
     """JSON that cannot end the script element it stands in, whatever text it holds."""
-    text = json.dumps(value, default=_json_ready, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
-
-
-def _json_ready(value: Any) -> Any:
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    return value.to_plotly_json()
 
 
 def _policy(scripts: Sequence[str]) -> str:

@@ -10,12 +10,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import plotly.graph_objects as go
-
 from fl_runs.reading import Headline, RunRecord, group_runs
 from simulation.report.headline import shared_headline, title_of
-from simulation.report.pictures import classes, clients, costs, curves, partition, personal, predictions, weights
+from simulation.report.pictures import (
+    classes,
+    client_map,
+    clients,
+    costs,
+    curves,
+    partition,
+    personal,
+    predictions,
+    weights,
+)
 from simulation.report.pictures.drawing import MOST_COLUMNS
+from simulation.report.pictures.figure import Figure
 
 
 @dataclass
@@ -23,7 +32,7 @@ class Panel:
     """What a section shows: a sentence on how to read it, and one figure, or several to choose from by their labels."""
 
     caption: str
-    figures: dict[str, go.Figure] = field(default_factory=dict)
+    figures: dict[str, Figure] = field(default_factory=dict)
     wide: bool = True
     keyed: bool = False  # traces are configurations, so that the page's own key stands for the legend
     title: str = ""  # where it is not the section's own
@@ -112,6 +121,14 @@ def client_panel(runs: Sequence[RunRecord]) -> Panel | None:
     return figure and Panel(caption, {"": figure}, keyed=len(runs) > 1, title=f"{title_of(headline)} by client")
 
 
+def client_map_panel(runs: Sequence[RunRecord]) -> Panel | None:
+    maps = {run.name: found for run in runs if (found := client_map.client_map(run))}
+    if not maps:
+        return None
+    captions = dict.fromkeys(found.caption for found in maps.values())
+    return Panel(" ".join(captions), {name: found.figure for name, found in maps.items()}, wide=False)
+
+
 def personal_panel(runs: Sequence[RunRecord]) -> Panel | None:
     figure, headline = personal.personal_figure(runs), shared_headline(runs)
     keyed = len(group_runs(runs)) > 1
@@ -149,7 +166,7 @@ def cluster_panel(runs: Sequence[RunRecord]) -> Panel | None:
 
 
 def partition_panel(runs: Sequence[RunRecord]) -> Panel | None:
-    figures: dict[str, go.Figure] = {}
+    figures: dict[str, Figure] = {}
     for label, split in _partitions(runs).items():
         figures[label] = partition.partition_figure(split["counts"], split["class_names"], split["client_ids"])
     caption = "Examples of each class that each client holds, and above them the client's total."
@@ -202,6 +219,7 @@ SECTIONS: tuple[tuple[str, Callable[[Sequence[RunRecord]], Panel | None]], ...] 
     ("Confusion matrix", confusion_panel),
     ("Calibration", calibration_panel),
     ("Accuracy by client", client_panel),
+    ("Who is served well", client_map_panel),
     ("Personalised accuracy", personal_panel),
     ("Clusters", cuau_panel),
     ("Personalised accuracy by cluster", cluster_panel),

@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plotly.offline import get_plotlyjs
 
-from simulation.report.page import write_report
+from simulation.report.page import page_script, write_report
 from simulation.report.sections import SECTIONS
 from tests.simulation.report.headline_runs import with_headline
 
@@ -107,9 +106,7 @@ class Browser:
         while not self.evaluate("document.readyState === 'complete' && location.protocol === 'file:'"):
             assert time.monotonic() < deadline, f"{page} did not load within {PATIENCE:.0f} seconds."
             time.sleep(0.05)
-        # A page whose script failed never says "rendered": two quiet seconds after loading are its end.
-        end = time.monotonic() + (PATIENCE if self.evaluate("typeof Plotly === 'object'") else 2)
-        while time.monotonic() < end and not self.evaluate("'rendered' in document.documentElement.dataset"):
+        while time.monotonic() < deadline and not self.evaluate("'rendered' in document.documentElement.dataset"):
             if json.loads(self.evaluate("document.documentElement.dataset.scriptErrors") or "[]"):
                 break
             time.sleep(0.05)
@@ -186,9 +183,9 @@ def test_a_comparison_by_another_metric_is_drawn_with_its_tables(
     headings = browser.evaluate("[...document.querySelectorAll('h2')].map(one => one.textContent)")
     assert {"macro-f1", "Further metrics", "Confusion matrix", "Calibration", "macro-f1 by client"} < set(headings)
     figure = "document.getElementById('figure-' + [...document.querySelectorAll('section:has(.figure) h2')].map(one => one.textContent).indexOf('macro-f1 by client'))"
-    assert browser.evaluate(f"{figure}.querySelectorAll('.scatterlayer .trace').length") == 4
+    assert browser.evaluate(f"{figure}.querySelectorAll('.mark.dots').length") == 4
     browser.evaluate("document.querySelector('.key button').click()")
-    left = f"new Promise(done => setTimeout(() => done({figure}.querySelectorAll('.scatterlayer .trace').length), 300))"
+    left = f"new Promise(done => setTimeout(() => done({figure}.querySelectorAll('.mark.dots').length), 300))"
     assert browser.evaluate(left) == 2
 
 
@@ -197,7 +194,7 @@ def test_key_hides_a_configuration_and_choice_redraws(
 ) -> None:
     runs = [make_run(name, strategy=name, seed=1, rounds=4) for name in ("fedavg", "fedssa")]
     browser.open(write_report(runs, tmp_path / "report.html"), 1280)
-    lines = "document.querySelectorAll('#figure-0 .scatterlayer .trace').length"
+    lines = "document.querySelectorAll('#figure-0 .mark.line').length"
     assert browser.evaluate(lines) == 2
     browser.evaluate("document.querySelector('.key button').click()")
     assert browser.evaluate(f"new Promise(done => setTimeout(() => done({lines}), 300))") == 1
@@ -236,8 +233,8 @@ def test_a_run_without_any_evaluation_says_so(make_run: Callable[..., Path], bro
 def test_a_script_error_would_be_seen(
     make_run: Callable[..., Path], browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
-    working = get_plotlyjs()
-    monkeypatch.setattr("simulation.report.page.get_plotlyjs", lambda: f"{working};\n{broken};")
+    working = page_script()
+    monkeypatch.setattr("simulation.report.page.page_script", lambda: f"{working};\n{broken};")
     seen = browser.open(write_report([make_run(rounds=2)], tmp_path / "report.html"), 1280)
     assert any("deliberate" in error for error in json.loads(seen["scriptErrors"]))
     with pytest.raises(AssertionError, match="deliberate"):
