@@ -87,7 +87,7 @@ def draw(
         partition_png(counts, class_names, clients, picture)
         return
     from simulation.report.page import filled
-    from simulation.report.sections import Panel
+    from simulation.report.panel import Panel
 
     caption = "Examples of each class that each client holds, and above them the client's total."
     panel = Panel(caption, {"": partition_figure(counts, class_names, clients)})

@@ -20,9 +20,10 @@ from fl_config.files import write_atomically
 from fl_runs.reading import Headline, RunRecord, group_runs, read_runs
 from simulation.report import facts
 from simulation.report.headline import shared_headline
+from simulation.report.panel import Panel
 from simulation.report.pictures.drawing import colour_of
 from simulation.report.pictures.figure import plain
-from simulation.report.sections import SECTIONS, Panel
+from simulation.report.sections import SECTIONS
 from simulation.report.table import comparison
 
 BROWSER = Path(__file__).parent / "browser"

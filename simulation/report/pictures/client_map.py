@@ -72,11 +72,11 @@ def _by_labels(run: RunRecord, headline: Headline) -> ClientMap | None:
     sizes = counts.sum(axis=1)
     radii = RADII[0] + (RADII[1] - RADII[0]) * np.sqrt(sizes / max(sizes.max(), 1))
     names = class_names(run, counts.shape[1])
-    titles = [_direction(direction, names) for direction in directions]
-    plot = Plot(*(Axis(title, labelled=False, grid=False) for title in titles))
+    across, up = (Axis(_direction(one, names), labelled=False, grid=False) for one in directions)
+    plot = Plot(across, up)
     order = np.argsort(-sizes, kind="stable")  # small dots lie on large ones
     shown = [clients[i] for i in order]
-    dots = Dots(Look("clients", MUTED[0]), *([short(v) for v in places[order, side]] for side in (0, 1)))
+    dots = Dots(Look("clients", MUTED[0]), [short(v) for v in places[order, 0]], [short(v) for v in places[order, 1]])
     dots.sizes = [short(radius) for radius in radii[order]]
     dots.shades = [short(served.values[client]) if client in served.values else None for client in shown]
     dots.named = served.worst(shown)
@@ -100,7 +100,7 @@ def _by_weight(run: RunRecord, headline: Headline) -> ClientMap | None:
         return None
     served = _own(scores, headline)
     plot = Plot(Axis("Mean weight when it counted"), Axis(f"{title_of(headline)} on its own data", served.unit))
-    dots = Dots(Look("clients", MUTED[2]), *([short(of[c]) for c in clients] for of in (weights, scores)))
+    dots = Dots(Look("clients", MUTED[2]), [short(weights[c]) for c in clients], [short(scores[c]) for c in clients])
     dots.notes, dots.sizes, dots.named = list(clients), [7.0] * len(clients), served.worst(clients)
     dots.hover = f"client {{note}}: {headline.name} {{y}}, weight {{x}}"
     plot.marks.append(dots)
