@@ -24,6 +24,7 @@ from fl_config.toml import Scalar, to_toml
 from fl_protocol.code import Code
 from fl_protocol.types import ClientId
 from fl_runs.checkpoints import Checkpoints, whole_lines
+from fl_runs.run_log import Log
 from fl_strategies.round.records import Observer, Record
 from fl_strategies.round.state import RunState
 from fl_tasks import ChosenMetrics
@@ -203,13 +204,6 @@ class RunFolder(Observer):
     def close(self) -> None:
         logging.getLogger("fedloom").removeHandler(self.handler)
         self.handler.close()
-
-
-class Log(logging.FileHandler):
-    """A log that does without a line which cannot be written: whatever else cannot be written says so, and says it better."""
-
-    def handleError(self, record: logging.LogRecord) -> None:
-        return None
 
 
 def headline_of(record: Record, key: str) -> float | None:

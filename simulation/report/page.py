@@ -9,7 +9,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,16 @@ RECORD_ERRORS = """
 """
 
 
+@dataclass(frozen=True)
+class Frame:
+    """What a dashboard puts around a page: what stands above it, its style, and a script that is one with the page's."""
+
+    above: Markup
+    style: str
+    script: str
+    token: str  # of the state of the files that the page shows
+
+
 def write_report(folders: Sequence[Path], out: Path, title: str | None = None, baseline: str = "") -> Path:
     """Write the page for these run folders to `out`; a page that is already there is replaced at once or not at all."""
     if not folders:
@@ -55,13 +65,14 @@ def write_report(folders: Sequence[Path], out: Path, title: str | None = None, b
     return out
 
 
-def render(runs: Sequence[RunRecord], title: str | None = None, baseline: str = "") -> str:
+def render(runs: Sequence[RunRecord], title: str | None = None, baseline: str = "", frame: Frame | None = None) -> str:
     """The page as text; the same runs give the same page."""
     groups, table = group_runs(runs), comparison(runs, baseline)
     panels = [(name, build(runs)) for name, build in SECTIONS]
     named = "Accuracies" if shared_headline(runs) == Headline() else "Figures"
     return filled(
         [(panel.title or name, panel) for name, panel in panels if panel is not None],
+        frame,
         title=title or facts.title_of(groups),
         subtitle=facts.subtitle_of(runs),
         key=[(group.label, colour_of(i), i) for i, group in enumerate(groups)],
@@ -79,11 +90,11 @@ def render(runs: Sequence[RunRecord], title: str | None = None, baseline: str = 
     )
 
 
-def filled(panels: Sequence[tuple[str, Panel]], **content: Any) -> str:
+def filled(panels: Sequence[tuple[str, Panel]], frame: Frame | None = None, **content: Any) -> str:
     """A page of these sections by their names; what else there may be on it is left out where it is not given."""
     panels = paired_up(panels)
     slots = [[{"label": label, "figure": plain(figure)} for label, figure in p.figures.items()] for _, p in panels]
-    scripts = [RECORD_ERRORS, page_script()]
+    scripts = [RECORD_ERRORS, page_script(frame.script if frame else "")]
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -92,8 +103,9 @@ def filled(panels: Sequence[tuple[str, Panel]], **content: Any) -> str:
     )
     page = {**nothing, **content}
     return environment.from_string((BROWSER / "page.html").read_text(encoding="utf-8")).render(
-        policy=_policy(scripts),
-        style=Markup((BROWSER / "style.css").read_text(encoding="utf-8")),
+        policy=policy_of(scripts, live=frame is not None),
+        style=Markup(page_style() + (frame.style if frame else "")),
+        frame=frame,
         scripts=[Markup(script) for script in scripts],
         figures=[embed(slot) for slot in slots],
         sections=panels,
@@ -116,9 +128,13 @@ def paired_up(panels: Sequence[tuple[str, Panel]]) -> list[tuple[str, Panel]]:
     return arranged
 
 
-def page_script() -> str:
+def page_style() -> str:
+    return (BROWSER / "style.css").read_text(encoding="utf-8")
+
+
+def page_script(more: str = "") -> str:
     """What draws the figures, as one script that leaves no names behind."""
-    texts = [(BROWSER / name).read_text(encoding="utf-8") for name in SCRIPTS]
+    texts = [*((BROWSER / name).read_text(encoding="utf-8") for name in SCRIPTS), more]
     return "(() => {\n" + "\n".join(texts) + "})();\n"
 
 
@@ -128,8 +144,8 @@ def embed(value: Any) -> Markup:
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
 
-def _policy(scripts: Sequence[str]) -> str:
-    """A content security policy under which these scripts run and nothing else does."""
+def policy_of(scripts: Sequence[str], live: bool = False) -> str:
+    """A content security policy under which these scripts run and nothing else does; a live page may ask its own server."""
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     return "; ".join(
         [
@@ -137,5 +153,8 @@ def _policy(scripts: Sequence[str]) -> str:
             "script-src " + " ".join(f"'sha256-{one}'" for one in hashes),
             "style-src 'unsafe-inline'",
             "img-src data: blob:",
+            "base-uri 'none'",
+            "form-action 'none'",
+            *(["connect-src 'self'"] if live else []),
         ]
     )

@@ -12,7 +12,19 @@ import pytest
 from fedloom.cli.main import build_parser, main
 from tests.fedloom.cli.command_line import fails
 
-COMMANDS = ["run", "report", "sweep", "reproduce", "strategies", "data", "partition", "predict", "bench", "deploy"]
+COMMANDS = [
+    "run",
+    "report",
+    "dashboard",
+    "sweep",
+    "reproduce",
+    "strategies",
+    "data",
+    "partition",
+    "predict",
+    "bench",
+    "deploy",
+]
 HEAVY = {"torch", "ray", "flwr", "starlette", "uvicorn", "cryptography", "rich", "numpy", "jinja2"}
 LOADED = (
     "import sys, fedloom.cli.main as cli; cli.build_parser(); print(*{name.partition('.')[0] for name in sys.modules})"
