@@ -71,7 +71,7 @@ def _pace(running: Sequence[RunRecord], alone: bool) -> list[str]:
     longest = max(seconds for _, seconds in left)
     told = [f"{duration(left[0][0])} per round"] if alone else []
     whose = "left" if alone else "left for the runs that are going on"
-    return [*told, f"about {duration(longest)} {whose}"]
+    return [*told, f"about {duration(longest) if longest >= 60 else f'{max(1, round(longest))} s'} {whose}"]
 
 
 def _last_round(run: RunRecord) -> int:

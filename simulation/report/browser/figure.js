@@ -132,9 +132,10 @@ function drawColumns(axis, scale, parent, top, height, size, below) {
 function drawMarks(plot, marks, sx, sy, group, found, shade) {
   const base = new Map(), lines = new Map();
   const bars = marks.filter((mark) => mark.kind === "bars"), dots = [...new Set(marks.filter((mark) => mark.kind === "dots").map(nameOf))];
+  const bands = make("g", {}, group);
   for (const mark of marks) {
     const own = make("g", { class: `mark ${mark.kind}`, "data-name": nameOf(mark) }, group);
-    if (mark.kind === "line") drawLine(mark, sx, sy, own, found, mark.stacked ? lines : null);
+    if (mark.kind === "line") drawLine(mark, sx, sy, own, bands, found, mark.stacked ? lines : null);
     if (mark.kind === "bars") drawBars(mark, plot, sx, sy, own, found, base, bars.indexOf(mark), bars.length);
     if (mark.kind === "dots") drawDots(mark, sx, sy, own, found, shade, dots.indexOf(nameOf(mark)), dots.length);
     if (mark.kind === "cells") drawCells(mark, sx, sy, own, shade);

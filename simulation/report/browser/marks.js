@@ -24,7 +24,8 @@ function pathOf(points, stepped) {
   return points.map(([x, y], i) => `${i ? (stepped ? `H${fixed(x)}V` : "L") : "M"}${i && stepped ? "" : `${fixed(x)},`}${fixed(y)}`).join("");
 }
 
-function drawLine(mark, sx, sy, parent, found, base) {
+// Bands lie below all lines, so that none is veiled by a neighbour's.
+function drawLine(mark, sx, sy, parent, bands, found, base) {
   const known = mark.x.map((x, place) => ({ x, y: mark.y[place], place })).filter((one) => typeof one.y === "number");
   const top = known.map(({ x, y }) => { const low = base?.get(x) ?? 0; base?.set(x, low + y); return mark.stacked ? low + y : y; });
   const points = known.map(({ x }, i) => [sx.at(x), sy.at(top[i])]);
@@ -35,7 +36,7 @@ function drawLine(mark, sx, sy, parent, found, base) {
   }
   if (mark.spread) {
     const edge = (sign) => known.map(({ x, y, place }) => [sx.at(x), sy.at(y + sign * mark.spread[place])]);
-    make("path", { d: `${pathOf([...edge(1), ...edge(-1).reverse()])}Z`, fill: colour, "fill-opacity": 0.16, class: "band" }, parent);
+    make("path", { d: `${pathOf([...edge(1), ...edge(-1).reverse()])}Z`, fill: colour, "fill-opacity": 0.14, class: "band" }, bands);
   }
   const look = { d: pathOf(points, mark.stepped), fill: "none", stroke: colour, "stroke-width": 2, "stroke-linejoin": "round", class: "line" };
   if (DASH[dash]) Object.assign(look, { "stroke-dasharray": DASH[dash], "stroke-linecap": "round" });
@@ -51,7 +52,8 @@ function drawSymbol(symbol, x, y, size, colour, parent, more = {}) {
 function drawError(mark, place, at, along, parent) {
   const off = mark.spread?.[place];
   if (typeof off !== "number") return;
-  const [a, b] = [along.at(mark.y[place] - off), along.at(mark.y[place] + off)];
+  const inside = (value) => Math.min(along.high, Math.max(along.low, value));
+  const [a, b] = [along.at(inside(mark.y[place] - off)), along.at(inside(mark.y[place] + off))];
   make("line", { x1: at, x2: at, y1: fixed(a), y2: fixed(b), stroke: "var(--soft)", "stroke-width": 1 }, parent);
 }
 

@@ -37,7 +37,7 @@ def confusion_figure(run: RunRecord) -> Figure | None:
         [f"{value:,} of {int(total):,}" for value in row] for row, total in zip(counts, totals[shown, 0], strict=True)
     ]
     if len(labels) <= MOST_NUMBERS:
-        cells.gaps, cells.texts = True, [[str(value) for value in row] for row in counts]
+        cells.gaps, cells.texts = True, [[str(value or "") for value in row] for row in counts]
     plot = Plot(names_axis("Predicted class", labels), names_axis("True class", labels), [cells])
     height = min(620, max(HEIGHT, 150 + 30 * len(labels)))
     return Figure([plot], height, shades=Shades("Share of the row", 0, 1, "share"))
