@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from simulation.dashboard.listing import Listing
 from simulation.dashboard.pages import Pages
 
 EVERY = 0.7  # seconds between two looks at the files
+SHARE = 9  # times as long as a look is the pause after it: many runs must not cost a core
 SIGN_OF_LIFE = 15.0  # seconds
 MOST_CHOSEN = 200
 HEADERS = {
@@ -74,15 +76,17 @@ async def changes(look: Callable[[], str], ending: Callable[[], bool]) -> AsyncI
     """Server-sent events: the token, at first and whenever it is another one."""
     before, quiet = None, 0.0
     while not ending():
+        began = time.monotonic()
         token = await run_in_threadpool(look)
+        pause = max(EVERY, SHARE * (time.monotonic() - began))
         if token != before:
             yield f"event: change\ndata: {token}\n\n"
             before, quiet = token, 0.0
         elif quiet >= SIGN_OF_LIFE:
             yield ": still here\n\n"
             quiet = 0.0
-        await asyncio.sleep(EVERY)
-        quiet += EVERY
+        await asyncio.sleep(pause)
+        quiet += pause
 
 
 class Guard:

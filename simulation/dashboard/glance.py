@@ -9,6 +9,7 @@ import json
 import os
 import re
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -21,7 +22,8 @@ SHOWN = ("strategy", "dataset", "partition", "model", "clients", "rounds", "seed
 PLAIN_LINE = re.compile(rf"^({'|'.join(SHOWN)}) = (.+)$", re.MULTILINE)
 TAIL = 1 << 18  # bytes of metrics.jsonl that are looked at, from its end
 LOG_TAIL = 1 << 12
-FILES = ("config.toml", "summary.json", "metrics.jsonl", "tables.json")
+LISTED = ("config.toml", "summary.json", "metrics.jsonl")  # what a list goes by, and below what a page does
+SHOWN_FILES = (*LISTED, "partition.json", "tables.json", "model.json")
 Signature = tuple[tuple[int, int], ...]
 
 
@@ -63,12 +65,12 @@ class Glance:
         return float(final) if isinstance(final, int | float) and is_number(final) else None
 
 
-def signature(folder: Path) -> Signature:
+def signature(folder: Path, names: Sequence[str] = LISTED) -> Signature:
     """What changes when a run's files do; (0, 0) for a file that is not there."""
-    found = []
-    for name in FILES:
+    found, place = [], str(folder)
+    for name in names:
         try:
-            stat = os.stat(folder / name)
+            stat = os.stat(f"{place}/{name}")
             found.append((stat.st_mtime_ns, stat.st_size))
         except OSError:
             found.append((0, 0))

@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from fl_config.errors import ConfigError
 from fl_runs.reading import RunFolderError, read_runs
-from simulation.dashboard.glance import glance, signature
+from simulation.dashboard.glance import SHOWN_FILES, glance, signature
 from simulation.dashboard.listing import Entry, Listing
 from simulation.dashboard.progress_line import Status, status_of
 from simulation.report.page import RECORD_ERRORS, Frame, embed, filled, page_style, policy_of, render
@@ -68,7 +68,11 @@ class Pages:
         chosen = [entries.get(id) for id in ids]
         if not any(chosen):
             return ABSENT
-        return token_of([[one.id, one.state, list(map(signature, one.folders))] if one else None for one in chosen])
+        shown = [
+            [one.id, one.state, [signature(folder, SHOWN_FILES) for folder in one.folders]] if one else None
+            for one in chosen
+        ]
+        return token_of(shown)
 
     def view(self, ids: Sequence[str]) -> tuple[int, str]:
         """The status code and the page of these runs, or of a sentence that says why there is none."""

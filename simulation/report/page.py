@@ -24,6 +24,7 @@ from simulation.report.panel import Panel
 from simulation.report.pictures.drawing import colour_of
 from simulation.report.pictures.figure import plain
 from simulation.report.sections import SECTIONS
+from simulation.report.sites import site_headings, sites_of
 from simulation.report.table import comparison
 
 BROWSER = Path(__file__).parent / "browser"
@@ -79,6 +80,9 @@ def render(runs: Sequence[RunRecord], title: str | None = None, baseline: str = 
         headline=facts.key_figures(runs),
         headings=table.headings,
         rows=table.cells() if len(runs) > 1 else [],
+        numeric=range(2, 7),
+        sites=sites_of(runs),
+        site_headings=site_headings(runs),
         rows_caption=f"{named} {RESULTS}{TESTED if table.tested else ''}",
         warnings=facts.warnings_of(runs),
         model_of=facts.model_of,
@@ -99,7 +103,7 @@ def filled(panels: Sequence[tuple[str, Panel]], frame: Frame | None = None, **co
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     nothing: dict[str, Any] = dict.fromkeys(
-        ("subtitle", "key", "headline", "rows", "warnings", "dropped", "differences", "groups", "runs", "versions"), ()
+        ("subtitle key headline rows numeric sites warnings dropped differences groups runs versions").split(), ()
     )
     page = {**nothing, **content}
     return environment.from_string((BROWSER / "page.html").read_text(encoding="utf-8")).render(

@@ -69,7 +69,7 @@ def test_the_page_names_headline_model_and_classes_at_zero(make_run: MakeRun) ->
     last["global/class_accuracy"][6] = 0.0
     (folders[0] / "metrics.jsonl").write_text("\n".join([*lines[:-1], json.dumps(last)]) + "\n")
     page = re.sub(r"<script>.*?</script>", "", render(read_runs(folders)), flags=re.DOTALL)
-    assert '<th scope="col">Final macro-f1</th><th scope="col">Best macro-f1</th>' in page
+    assert '<th scope="col" class="number">Final macro-f1</th><th scope="col" class="number">Best macro-f1</th>' in page
     assert "Figures are the mean over seeds" in page
     assert page.count("Model: my_net.py:Net (44,426 parameters).") == 2
     assert re.findall(r"<p>(.*never predicted right.*)</p>", page) == ["fedavg: class Shirt is never predicted right."]
