@@ -20,11 +20,11 @@ from safetensors.numpy import save
 
 from fl_config.errors import ConfigError, RunCutShort, trouble
 from fl_config.files import naming, write_atomically
+from fl_config.held_files import held
 from fl_config.toml import Scalar, to_toml
 from fl_protocol.code import Code
 from fl_protocol.types import ClientId
 from fl_runs.checkpoints import Checkpoints, whole_lines
-from fl_runs.run_log import Log
 from fl_strategies.round.records import Observer, Record
 from fl_strategies.round.state import RunState
 from fl_tasks import ChosenMetrics
@@ -63,7 +63,7 @@ class RunFolder(Observer):
             if resume_after is not None:
                 self._rewind(resume_after)
             write_atomically(path / CONFIG, to_toml(config).encode())
-            self.handler = Log(path / LOG, encoding="utf-8")
+            self.handler = held(Log(path / LOG, encoding="utf-8"))  # it shows that the run goes on
         except OSError:
             if resume_after is None:
                 shutil.rmtree(path, ignore_errors=True)  # the same command may be given again
@@ -166,15 +166,14 @@ class RunFolder(Observer):
             self._write(MODEL, content)
         key, sign = metrics.headline_key, 1.0 if metrics.better == "more" else -1.0
         scored = [record for record in self.records if headline_of(record, key) is not None]
+        best = max(scored, key=lambda record: sign * (headline_of(record, key) or 0.0), default={})
         summary: Record = {
             "strategy": strategy,
             "recipe": recipe,
             "seed": seed,
             "rounds": max((record["round"] for record in self.records), default=0),
             "final": _figures(scored[-1]) if scored else None,
-            "best": _figures(max(scored, key=lambda record: sign * (headline_of(record, key) or 0.0)))
-            if scored
-            else None,
+            "best": _figures(best) if scored else None,
             "headline": {"name": metrics.headline, "better": metrics.better},
             "seconds": round(self.before + time.time() - self.began, 3),
             "versions": versions(),
@@ -204,6 +203,13 @@ class RunFolder(Observer):
     def close(self) -> None:
         logging.getLogger("fedloom").removeHandler(self.handler)
         self.handler.close()
+
+
+class Log(logging.FileHandler):
+    """A log that does without a line which cannot be written: whatever else cannot be written says so, and says it better."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        return None
 
 
 def headline_of(record: Record, key: str) -> float | None:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from fl_config.held_files import is_held
 from fl_runs.reading import Headline, RunRecord, is_number
-from fl_runs.run_log import is_held
 
 State = Literal["running", "finished", "stopped", "failed", "unreadable"]
 SHOWN = ("strategy", "dataset", "partition", "model", "clients", "rounds", "seed", "headline", "task", "engine")

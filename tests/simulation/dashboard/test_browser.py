@@ -6,11 +6,12 @@ import json
 import shutil
 import threading
 from collections.abc import Iterator
+from logging import FileHandler
 from pathlib import Path
 
 import pytest
 
-from fl_runs.run_log import Log
+from fl_config.held_files import held
 from simulation.dashboard.serving import address_of, listen, serve
 from tests.runs.made_runs import write_run
 from tests.simulation.dashboard.test_listing import make_sweep
@@ -96,7 +97,7 @@ def test_a_run_that_goes_on_updates_by_itself_until_its_folder_vanishes(
     folder = tmp_path / "runs" / "going"
     (other / "metrics.jsonl").write_text("".join(lines[:4]))
     shutil.copytree(other, folder)
-    log = Log(folder / "log.txt")
+    log = held(FileHandler(folder / "log.txt"))
     browser.until("document.querySelector('.status .told')?.textContent.startsWith('round 3 of 8')")
     choose = "(() => {const s = document.querySelector('details'); s.open = true; window.scrollTo(0, 300);})()"
     browser.evaluate(choose)
@@ -121,7 +122,7 @@ def test_the_list_follows_its_folder(browser: Browser, address: str, tmp_path: P
     assert "No runs yet" in browser.evaluate("document.body.innerText")
     folder = write_run(tmp_path / "runs" / "a", rounds=3, finished=False)
     browser.until("document.documentElement.dataset.rows === '1'")
-    log = Log(folder / "log.txt")
+    log = held(FileHandler(folder / "log.txt"))
     browser.until("document.querySelector('tbody .chip')?.textContent === 'Running'")
     log.close()
     (folder / "config.toml").write_bytes(b"\xff")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from logging import FileHandler
 from pathlib import Path
 
 import pytest
 
-from fl_runs.run_log import Log
+from fl_config.held_files import held
 from simulation.dashboard.glance import TAIL, glance, last_lines, signature
 from tests.runs.made_runs import MakeRun
 
@@ -24,7 +25,7 @@ def test_a_finished_run_is_told_by_its_summary(make_run: MakeRun) -> None:
 
 def test_a_run_goes_on_while_its_log_is_held_and_has_failed_without_a_word_after_that(make_run: MakeRun) -> None:
     folder = make_run(rounds=3, finished=False)
-    log = Log(folder / "log.txt", encoding="utf-8")
+    log = held(FileHandler(folder / "log.txt"))
     with (folder / "metrics.jsonl").open("a") as lines:
         lines.write('{"round": 4, "global/acc')
     seen = glance(folder)

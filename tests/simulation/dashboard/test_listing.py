@@ -6,11 +6,12 @@ import json
 import os
 import shutil
 import time
+from logging import FileHandler
 from pathlib import Path
 
 import pytest
 
-from fl_runs.run_log import Log
+from fl_config.held_files import held
 from simulation.dashboard.listing import Listing
 from tests.runs.made_runs import write_run
 
@@ -57,7 +58,7 @@ def test_a_sweep_that_goes_on_says_so_and_one_without_runs_too(tmp_path: Path) -
     sweep = make_sweep(tmp_path / "s", begun=2)
     assert Listing(tmp_path).entries()["s"].state == "stopped"
     (sweep / "fedavg-seed1" / "summary.json").unlink()
-    log = Log(sweep / "fedavg-seed1" / "log.txt")
+    log = held(FileHandler(sweep / "fedavg-seed1" / "log.txt"))
     entry = Listing(tmp_path).entries()["s"]
     assert (entry.state, entry.done, entry.runs, entry.planned) == ("running", 1, 6, 24)
     log.close()
@@ -74,7 +75,7 @@ def test_changes_are_seen_and_files_that_stay_are_not_read_again(
 ) -> None:
     listing = Listing(tmp_path)
     folder = write_run(tmp_path / "a", rounds=2, finished=False)
-    log = Log(folder / "log.txt")
+    log = held(FileHandler(folder / "log.txt"))
     assert listing.entries()["a"].state == "running"
     seen: list[str] = []
     from simulation.dashboard import listing as module

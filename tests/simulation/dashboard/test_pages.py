@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from logging import FileHandler
 from pathlib import Path
 
 import pytest
 
-from fl_runs.run_log import Log
+from fl_config.held_files import held
 from simulation.dashboard.listing import Listing
 from simulation.dashboard.pages import ABSENT, Pages
 from tests.runs.made_runs import write_run
@@ -39,7 +40,7 @@ def test_one_run_several_and_a_sweep_are_drawn_with_the_reports_pictures(tmp_pat
 
 def test_a_page_changes_with_the_files_and_with_the_state(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "a", rounds=4, finished=False)
-    pages, log = pages_of(tmp_path), Log(folder / "log.txt")
+    pages, log = pages_of(tmp_path), held(FileHandler(folder / "log.txt"))
     tokens = [pages.view_token(["a"])]
     assert "round 4 of 4" in without_scripts(pages.view(["a"])[1]) and "Running" in pages.view(["a"])[1]
     with (folder / "metrics.jsonl").open("a") as lines:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
 from collections.abc import Callable, Iterator
@@ -86,6 +87,80 @@ def test_key_hides_a_configuration_and_choice_redraws(
     assert json.loads(browser.evaluate("document.documentElement.dataset.scriptErrors")) == []
 
 
+def test_pointing_tells_the_values_and_a_legend_hides_what_is_pressed(
+    make_run: Callable[..., Path], browser: Browser, tmp_path: Path
+) -> None:
+    runs = [make_run(f"fedavg-{k}", seed=k, rounds=4) for k in (1, 2)]
+    browser.open(write_report([*runs, make_run("b", strategy="fedssa", rounds=4)], tmp_path / "report.html"), 1280)
+    pointed = """(selector, x, y) => {
+      const figure = document.querySelector(selector), box = figure.querySelector("svg.plot").getBoundingClientRect();
+      const place = {clientX: box.left + x * box.width, clientY: box.top + y * box.height, bubbles: true};
+      figure.dispatchEvent(new PointerEvent("pointermove", place));
+      return figure.querySelector(".tip").hidden ? null : figure.querySelector(".tip").innerText;
+    }"""
+    told = browser.evaluate(f"({pointed})('#figure-0', 0.99, 0.5)")
+    assert told.startswith("Round 4\n") and "fedavg" in told and "±" in told and "fedssa" in told and "%" in told
+    assert browser.evaluate(f"({pointed})('#figure-0', 0.5, -0.5)") is None
+    section = "[...document.querySelectorAll('section')].find(one => one.querySelector('h2').textContent === '{}')"
+    for title, said in (
+        ("Weights of the clients", "weight"),
+        ("Classes over time", "round"),
+        ("Who holds what", "examples"),
+    ):
+        figure = section.format(title) + ".querySelector('.figure').id"
+        texts = [browser.evaluate(f"({pointed})('#' + {figure}, {x / 12}, 0.6)") for x in range(2, 11)]
+        assert any(text and said in text for text in texts), title
+    time = section.format("Time")
+    bars = f"{time}.querySelectorAll('.mark.bars').length"
+    before = browser.evaluate(bars)
+    browser.evaluate(f"{time}.querySelector('.legend button').click()")
+    assert browser.evaluate(bars) == before - 1
+    assert json.loads(browser.evaluate("document.documentElement.dataset.scriptErrors")) == []
+
+
+def test_a_picture_can_be_kept_as_a_file_of_its_own(
+    make_run: Callable[..., Path], browser: Browser, tmp_path: Path
+) -> None:
+    runs = [make_run(name, strategy=name, rounds=4) for name in ("fedavg", "fed<ssa>")]
+    browser.open(write_report(runs, tmp_path / "report.html"), 1280, "dark")
+    kept = """(() => {
+      const made = HTMLAnchorElement.prototype.click; let text = "";
+      HTMLAnchorElement.prototype.click = function () { text = this.download + "|" + decodeURIComponent(this.href); };
+      document.querySelector("button.save").click();
+      HTMLAnchorElement.prototype.click = made;
+      return text;
+    })()"""
+    name, _, content = browser.evaluate(kept).partition("|data:image/svg+xml;charset=utf-8,")
+    assert name == "Accuracy.svg" and content.startswith("<svg") and "var(--" not in content
+    parsed = browser.evaluate(
+        f"new DOMParser().parseFromString({json.dumps(content)}, 'image/svg+xml').documentElement.textContent"
+    )
+    assert "fed<ssa>" in parsed and "Round" in parsed
+
+
+def test_paper_is_light_and_nothing_on_it_is_cut(
+    make_run: Callable[..., Path], browser: Browser, tmp_path: Path
+) -> None:
+    page = write_report([with_headline(make_run(dropped=True, extra=True))], tmp_path / "report.html")
+    browser.open(page, 1280, "dark")
+    dark = browser.evaluate("document.querySelector('.cell').getAttribute('fill')")
+    browser.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    browser.call("Emulation.setEmulatedMedia", media="print", features=[])
+    assert browser.evaluate("document.querySelector('.cell').getAttribute('fill')") != dark
+    assert browser.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    cut = """[...document.querySelectorAll('.figure')].filter(one => {
+      const own = one.getBoundingClientRect(), card = one.closest('section').getBoundingClientRect();
+      return own.right > card.right + 1 || own.bottom > card.bottom + 1 || getComputedStyle(one.closest('section')).breakInside !== 'avoid';
+    }).length"""
+    assert browser.evaluate(cut) == 0
+    paper = browser.call("Page.printToPDF", printBackground=True)["data"]
+    assert base64.b64decode(paper).startswith(b"%PDF")
+    browser.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    browser.call("Emulation.setEmulatedMedia", media="", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    browser.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert browser.evaluate("document.querySelector('.cell').getAttribute('fill')") == dark
+
+
 def test_hostile_names_are_only_text(make_run: Callable[..., Path], browser: Browser, tmp_path: Path) -> None:
     attack = "<script>document.documentElement.dataset.hacked=1</script>"
     image = "</script><img src=x onerror=document.documentElement.dataset.hacked=1>"
@@ -115,7 +190,7 @@ def test_a_script_error_would_be_seen(
     make_run: Callable[..., Path], browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
     working = page_script()
-    monkeypatch.setattr("simulation.report.page.page_script", lambda: f"{working};\n{broken};")
+    monkeypatch.setattr("simulation.report.page.page_script", lambda more: f"{working};\n{broken};")
     seen = browser.open(write_report([make_run(rounds=2)], tmp_path / "report.html"), 1280)
     assert any("deliberate" in error for error in json.loads(seen["scriptErrors"]))
     with pytest.raises(AssertionError, match="deliberate"):

@@ -1,4 +1,4 @@
-"""A run's log is locked as long as its process has it open, and no longer."""
+"""A file is held as long as a process has it open, and no longer."""
 
 from __future__ import annotations
 
@@ -8,18 +8,26 @@ import subprocess
 import sys
 from pathlib import Path
 
-from fl_runs.run_log import Log, is_held
+from fl_config.held_files import held, is_held
 
-HOLDING = "import sys, time; from pathlib import Path; from fl_runs.run_log import Log; log = Log(sys.argv[1]); print('open', flush=True); time.sleep(600)"
+HOLDING = """
+import logging, sys, time
+from fl_config.held_files import held
+log = held(logging.FileHandler(sys.argv[1]))
+print("open", flush=True)
+time.sleep(600)
+"""
 
 
 def test_a_log_is_held_while_it_is_open(tmp_path: Path) -> None:
     path = tmp_path / "log.txt"
     assert not is_held(path)
-    log = Log(path, encoding="utf-8")
+    log = held(logging.FileHandler(path, encoding="utf-8"))
     assert is_held(path)
     log.emit(logging.makeLogRecord({"msg": "a line"}))
-    second = Log(path, encoding="utf-8")  # as a second process would: it writes, but does not hold
+    second = held(
+        logging.FileHandler(path, encoding="utf-8")
+    )  # as a second process would: it writes, but does not hold
     second.close()
     assert is_held(path)
     log.close()
