@@ -24,6 +24,7 @@ def open_server(
     observers: Sequence[Observer] = (),
     stop: threading.Event | None = None,
     census: Census | None = None,
+    simulated: bool = False,
 ) -> Server:
     """The server of a plan, with its folder opened: a new one, or the one to resume."""
     config = plan.config
@@ -33,11 +34,11 @@ def open_server(
         state = open_checkpoint(path / CHECKPOINT, path / METRICS)
         done = state.round if state else -1
         folder = RunFolder(path, plan.complete(), resume_after=done, save_every=config.save_every)
-        return Server.of(plan, folder, observers, state, stop, census)
+        return Server.of(plan, folder, observers, state, stop, census, simulated)
     path = Path(config.out) if config.out else default_folder(config.strategy)
     folder = RunFolder(path, plan.complete(), save_every=config.save_every)
     try:
-        return Server.of(plan, folder, observers, None, stop, census)
+        return Server.of(plan, folder, observers, None, stop, census, simulated)
     except (ConfigError, OSError):
         folder.discard()  # the corrected command may use the same folder
         raise

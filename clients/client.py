@@ -10,6 +10,7 @@ import logging
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -18,13 +19,14 @@ from flwr.client import NumPyClient
 from numpy.typing import NDArray
 from torch import nn
 
-from clients import masking
 from clients.answers import Facts, number_of, vector_of
 from clients.effective_steps import effective_steps
 from clients.model_arrays import arrays_of, load_arrays, trainable_mask
 from clients.objectives import build_objectives
 from clients.objectives.base import LocalRound
 from clients.optimizers import build_optimizer
+from clients.secure import masking
+from clients.secure.aggregation import take_step, train_masked
 from clients.state import Memory, RecordMemory
 from clients.topologies import build_topology
 from clients.topologies.base import PREFIX, ClientTopology, complete, remember
@@ -36,6 +38,7 @@ from fl_models.flat import FlatModel
 from fl_protocol.arrays import from_record, to_record
 from fl_protocol.codec import CONFIG
 from fl_protocol.messages import Evaluate, Introduce, MaskedSum, Probe, Train, read_message
+from fl_protocol.outgoing import outgoing_vector
 from fl_protocol.replies import Introduction, MaskedPart, Probed, Scored, Trained, properties, told_names
 from fl_protocol.settings import LocalSettings
 from fl_protocol.types import Arrays, ClientId
@@ -52,6 +55,8 @@ class LocalClient(NumPyClient):
     given. `secret` gives the host's secret, for secure sums. `class_names` are told to the server, whose order of classes must be the
     same.
     """
+
+    host: Mapping[str, Any] = MappingProxyType({})  # what a host of its own adds to the client's introduction
 
     def __init__(
         self,
@@ -131,8 +136,8 @@ class LocalClient(NumPyClient):
             case Evaluate():
                 return self.score(order).pack()
             case Train():
-                return self.train(order).pack()
-        raise ConfigError(f"Client {self.client_id} was sent {type(order).__name__}, which it cannot answer.")
+                return train_masked(self.memory, order, self.train, self.flat.names)
+        return take_step(self.memory, order, self.client_id)
 
     # Flower's older interface: plain lists of arrays
 
@@ -174,6 +179,7 @@ class LocalClient(NumPyClient):
             trunk_end=list(model.default_trunk_end),
             class_names=told_names(self.class_names),
             numbers={name: number_of(name, facts, arguments) for name, arguments in order.asks.items()},
+            **self.host,
         )
 
     def masked_part(self, order: MaskedSum) -> MaskedPart:
@@ -200,7 +206,7 @@ class LocalClient(NumPyClient):
         forgotten = bool(order.acked_round and not state)
         reported = {name: number_of(name, self._facts()) for name in order.report}
         r, loss = self._pass(order, state, topology.still(private, topology.first_is_own(groups)))
-        arrays = arrays_of(flat)
+        arrays = arrays_of(flat, into=outgoing_vector(len(flat.theta)))
 
         def run(start: Arrays, still: set[str], phase: str) -> Arrays:
             load_arrays(flat, start, self.client_id)
@@ -222,7 +228,8 @@ class LocalClient(NumPyClient):
             **r.metrics,
         }
         shared = {name: value for name, value in arrays.items() if name not in private}
-        return Trained(shared, metrics, {name: flat.to_canonical(value) for name, value in r.reply.items()}, beside)
+        extra = {name: flat.to_canonical(each, outgoing_vector(len(each))) for name, each in r.reply.items()}
+        return Trained(shared, metrics, extra, beside)
 
     def probe(self, order: Probe) -> Probed:
         """One round of plain training from the run's initial model, which the client makes itself; only the head's update goes up.

@@ -16,7 +16,9 @@ def frozen(flat: FlatModel, trainable: Tensor | None) -> Iterator[None]:
 
     A module without parameters goes with the one before it, which is where it takes its input from.
     """
-    model = flat.model.train()
+    model = flat.model
+    if not all(module.training for module in model.modules()):  # a look costs less than telling each what it is already
+        model.train()
     still = set() if trainable is None else flat.untouched(trainable)
     if not still:
         yield

@@ -6,13 +6,14 @@ import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from clients.client import LocalClient
-from clients.masking import host_secret
+from clients.secure.masking import host_secret
 from clients.state import FolderMemory, RecordMemory, entries_of
 from fl_config.device import choose_device
 from fl_config.errors import ConfigError
@@ -45,8 +46,12 @@ def client_of(run_config: Mapping[str, Any], node: Mapping[str, Any], state: Any
             f"The run has the partition {config.partition!r}, but this node's configuration has no {wanted!r}."
         )
     if private:
-        return hosted_client(config, node, setup, state, code)
-    return simulated_client(config, int(node["partition-id"]), setup, state, code)
+        client = hosted_client(config, node, setup, state, code)
+    else:
+        client = simulated_client(config, int(node["partition-id"]), setup, state, code)
+    if "name" in node:
+        client.host = {"site": str(node["name"]), "software": version("fedloom")}
+    return client
 
 
 @dataclass(frozen=True)

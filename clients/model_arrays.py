@@ -9,7 +9,7 @@ from torch import Tensor
 
 from fl_config.errors import ConfigError
 from fl_models.flat import FlatModel, load_buffers, state_to_vector, vector_to_state
-from fl_protocol.types import Arrays, ClientId
+from fl_protocol.types import Arrays, ClientId, Vector
 
 
 def load_arrays(flat: FlatModel, arrays: Arrays, client: ClientId) -> None:
@@ -24,9 +24,9 @@ def load_arrays(flat: FlatModel, arrays: Arrays, client: ClientId) -> None:
     load_buffers(flat, {name: arrays[name] for name in own})
 
 
-def arrays_of(flat: FlatModel) -> Arrays:
-    """The model by state-dict names, in the state dict's order."""
-    named: Arrays = dict(vector_to_state(flat.vector(), flat.shapes))
+def arrays_of(flat: FlatModel, into: Vector | None = None) -> Arrays:
+    """The model by state-dict names, in the state dict's order; its parameters lie in `into` if that is given."""
+    named: Arrays = dict(vector_to_state(flat.vector(into), flat.shapes))
     named |= {name: value.cpu().numpy().copy() for name, value in flat.buffers().items()}
     return {name: named[name] for name in flat.state_names}
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from deploy.upkeep.proxy import for_proxies
 from fl_config.errors import ConfigError
 from fl_config.toml import Scalar, to_toml
 
@@ -32,6 +33,7 @@ def environment(home: Path) -> dict[str, str]:
     """
     return {
         **os.environ,
+        **for_proxies(os.environ),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         "FLWR_HOME": str(home),
         "FLWR_TELEMETRY_ENABLED": "0",

@@ -9,22 +9,26 @@ Every file is created with mode 0600 and never over an existing one.
 
 from __future__ import annotations
 
-import datetime
-import ipaddress
 import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from deploy.upkeep.certificates import (
+    CURVE,
+    address_of,
+    authority_certificate,
+    general_names,
+    pem,
+    read_authority,
+    server_certificate,
+)
 from fl_config.errors import ConfigError
 
-CURVE = ec.SECP384R1()
-CA_YEARS, SERVER_YEARS = 10, 2
 LOCAL = ("localhost", "127.0.0.1")  # the server's own processes reach it there
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?)*")
@@ -39,17 +43,19 @@ def make_keys(folder: Path, hosts: Sequence[str], clients: Sequence[str]) -> lis
     written: list[Path] = []
     authority = folder / "authority"
     if not (authority / "ca.key").exists():
-        written += _make_authority(authority)
-    key = serialization.load_pem_private_key((authority / "ca.key").read_bytes(), None)
-    certificate = x509.load_pem_x509_certificate((authority / "ca.crt").read_bytes())
-    assert isinstance(key, ec.EllipticCurvePrivateKey)
-    public = certificate.public_bytes(serialization.Encoding.PEM)
+        own = ec.generate_private_key(CURVE)
+        written += [
+            _write(authority / "ca.key", _pem(own)),
+            _write(authority / "ca.crt", pem(authority_certificate(own))),
+        ]
+    key, certificate = read_authority(authority)
+    public = pem(certificate)
     if hosts:
         own = ec.generate_private_key(CURVE)
-        signed = _server_certificate(own, [*hosts, *LOCAL], key, certificate)
+        signed = server_certificate(own.public_key(), general_names([*hosts, *LOCAL]), key, certificate)
         where = folder / "server"
         written += [_write(where / "ca.crt", public), _write(where / "server.key", _pem(own))]
-        written.append(_write(where / "server.crt", signed.public_bytes(serialization.Encoding.PEM)))
+        written.append(_write(where / "server.crt", pem(signed)))
     for name in clients:
         where = folder / "clients" / name
         private, shared = _client_keys(name)
@@ -74,6 +80,22 @@ def public_keys(folder: Path) -> list[Path]:
     return sorted(folder.glob("clients/*/*.pub"))
 
 
+def read_public_key(path: Path) -> tuple[str, ec.EllipticCurvePublicKey]:
+    """The name and the key of a file NAME.pub, or NAME.key.pub as ssh-keygen calls it."""
+    name = path.name.removesuffix(".pub").removesuffix(".key")
+    if not NAME.fullmatch(name):
+        raise ConfigError(
+            f"A client's name is letters, digits, '.', '_' and '-', but the file is called {path.name!r}."
+        )
+    try:
+        key = serialization.load_ssh_public_key(path.read_bytes())
+    except (ValueError, UnsupportedAlgorithm):
+        key = None
+    if not isinstance(key, ec.EllipticCurvePublicKey) or not key.curve.name.startswith("secp"):
+        raise ConfigError(f"{path} is not the public half of an ECDSA key; `ssh-keygen -t ecdsa -b 384` makes one.")
+    return name, key
+
+
 def _check(folder: Path, hosts: Sequence[str], clients: Sequence[str]) -> None:
     if not hosts and not clients:
         raise ConfigError("Say what to make keys for: --server NAME_OR_ADDRESS,... and --clients NAME,....")
@@ -87,7 +109,7 @@ def _check(folder: Path, hosts: Sequence[str], clients: Sequence[str]) -> None:
     if len(set(clients)) < len(clients):
         raise ConfigError(f"Every client needs a name of its own, but {', '.join(clients)} was given.")
     for host in hosts:
-        if not HOST.fullmatch(host) and not _address(host):
+        if not HOST.fullmatch(host) and address_of(host) is None:
             raise ConfigError(f"The server's name is a host name or an address without a port, but {host!r} was given.")
     if hosts and (folder / "server").exists():
         raise ConfigError(f"{folder / 'server'} exists already, and nothing is overwritten: move it away first.")
@@ -96,13 +118,6 @@ def _check(folder: Path, hosts: Sequence[str], clients: Sequence[str]) -> None:
         raise ConfigError(f"{authority} lacks ca.key or ca.crt: bring them back, or choose another folder.")
     if not hosts and not authority.exists():
         raise ConfigError(f"{folder} has no authority yet: give --server NAME_OR_ADDRESS,... as well.")
-
-
-def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    try:
-        return ipaddress.ip_address(host)
-    except ValueError:
-        return None
 
 
 def _write(path: Path, content: bytes) -> Path:
@@ -115,74 +130,6 @@ def _write(path: Path, content: bytes) -> Path:
 def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-
-
-def _builder(subject: str, public: ec.EllipticCurvePublicKey, years: int) -> x509.CertificateBuilder:
-    now = datetime.datetime.now(datetime.UTC)
-    return (
-        x509.CertificateBuilder()
-        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject)]))
-        .public_key(public)
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(hours=1))  # clocks of hosts differ
-        .not_valid_after(now + datetime.timedelta(days=365 * years))
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
-    )
-
-
-def _usage(signs_certificates: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=True,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=signs_certificates,
-        crl_sign=signs_certificates,
-        encipher_only=False,
-        decipher_only=False,
-    )
-
-
-def _make_authority(folder: Path) -> list[Path]:
-    key = ec.generate_private_key(CURVE)
-    name = "FedLoom federation"
-    certificate = (
-        _builder(name, key.public_key(), CA_YEARS)
-        .issuer_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_usage(signs_certificates=True), critical=True)
-        .sign(key, hashes.SHA384())
-    )
-    return [
-        _write(folder / "ca.key", _pem(key)),
-        _write(folder / "ca.crt", certificate.public_bytes(serialization.Encoding.PEM)),
-    ]
-
-
-def _server_certificate(
-    key: ec.EllipticCurvePrivateKey,
-    hosts: Sequence[str],
-    authority: ec.EllipticCurvePrivateKey,
-    issuer: x509.Certificate,
-) -> x509.Certificate:
-    names: list[x509.GeneralName] = []
-    for host in dict.fromkeys(hosts):
-        address = _address(host)
-        names.append(x509.DNSName(host) if address is None else x509.IPAddress(address))
-    return (
-        _builder(hosts[0], key.public_key(), SERVER_YEARS)
-        .issuer_name(issuer.subject)
-        .add_extension(x509.SubjectAlternativeName(names), critical=False)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_usage(signs_certificates=False), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.public_key()),
-            critical=False,
-        )
-        .sign(authority, hashes.SHA384())
     )
 
 

@@ -39,8 +39,8 @@ def skews(folder: Path) -> NDArray[np.float64]:
 
 def rank_correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     """Spearman's, for values without ties."""
-    ranks = [np.argsort(np.argsort(values)) for values in (a, b)]
-    return float(np.corrcoef(*ranks)[0, 1])
+    first, second = (np.argsort(np.argsort(values)) for values in (a, b))
+    return float(np.corrcoef(first, second)[0, 1])
 
 
 def separation_table(results: Path, seeds: list[int]) -> str:

@@ -100,9 +100,9 @@ class Options(BaseModel):
     )
     clients: int = option(10, ge=1, description="number of clients in the federation")
     fraction: float = option(1.0, gt=0, le=1, description="share of the clients that train in a round")
-    sampler: Literal["fixed", "bernoulli"] = option(
+    sampler: Literal["fixed", "bernoulli", "poisson"] = option(
         "fixed",
-        description="fixed draws max(1, fraction x clients) of them; bernoulli draws each with probability fraction",
+        description="fixed draws max(1, fraction x clients) of them; bernoulli draws each with probability fraction; poisson is the secret sampling of --dp central, which costs less privacy",
     )
     rounds: int = option(10, ge=1, description="number of rounds", role=LENGTH)
     epochs: int = option(1, ge=1, description="local passes over a client's data in a round")
@@ -165,16 +165,43 @@ class Options(BaseModel):
     max_update_norm: float = option(
         0.0, ge=0, description="a client's model update of a larger norm is scaled down to it; 0 is no limit"
     )
+    secure_aggregation: bool = option(
+        False,
+        description="sum the clients' updates under masks, so that the server sees their weighted sum only, also when clients drop out",
+    )
+    secure_threshold: float = option(
+        0.66,
+        gt=0.5,
+        le=1,
+        description="with --secure-aggregation, the share of a round's clients (and at least 3) without which the round comes to nothing",
+    )
+    dp: Literal["auto", "none", "local", "central"] = option(
+        "auto",
+        description="differential privacy: local has clients add noise before their update leaves, central has the server add it to the average; auto is local if --dp-clip is given, else none",
+    )
     dp_clip: float = option(
         0.0,
         ge=0,
-        description="local differential privacy: clients clip their model update to this norm and add noise before it leaves; 0 is off",
+        description="with --dp, the norm that a client's model update is clipped to; 0 is no differential privacy",
     )
     dp_epsilon: float = option(
-        8.0, gt=0, description="with --dp-clip, the privacy budget of a client's one reply; smaller is more noise"
+        8.0,
+        gt=0,
+        description="with --dp local, what one reply of a client may cost; smaller is more noise. Over the rounds it adds up",
     )
     dp_delta: float = option(
-        1e-5, gt=0, lt=1, description="with --dp-clip, the probability with which that budget may be exceeded"
+        1e-5, gt=0, lt=1, description="with --dp, the delta of the guarantee; well below 1 / clients"
+    )
+    dp_noise: float = option(
+        0.0,
+        ge=0,
+        description="with --dp central, the noise's deviation over what one client can change; 0 takes the least noise with which --rounds fit into --dp-budget",
+    )
+    dp_budget: float = option(
+        0.0,
+        ge=0,
+        description="with --dp, the epsilon of the whole run: it ends before the round that would exceed it; 0 is no limit",
+        role=LENGTH,
     )
     init: str = option("", description="a .safetensors file to start from instead of a random model")
     out: str = option("", description="the run folder; empty is runs/<time>-<strategy>", role=PLACE)

@@ -134,9 +134,9 @@ class FlatModel:
         """The entries of the state dict that are not parameters, such as BatchNorm's running statistics."""
         return {name: getattr(module, key).detach() for name, (module, key) in self._buffer_homes.items()}
 
-    def vector(self) -> Vector:
+    def vector(self, into: Vector | None = None) -> Vector:
         """A canonical copy of the parameters."""
-        return self.to_canonical(self.theta)
+        return self.to_canonical(self.theta, into)
 
     def to_internal(self, vector: npt.NDArray[np.floating] | Tensor) -> Tensor:
         """A copy of a canonical vector in internal order, on the model's device."""
@@ -144,14 +144,14 @@ class FlatModel:
         self._write_internal(vector, internal)
         return internal
 
-    def to_canonical(self, tensor: Tensor) -> Vector:
-        """A copy of an internal vector in canonical order: the exact inverse of `to_internal`."""
+    def to_canonical(self, tensor: Tensor, into: Vector | None = None) -> Vector:
+        """A copy of an internal vector in canonical order, the exact inverse of `to_internal`; written `into` memory that is given."""
         self._check_size(tensor)
-        source = tensor.detach().to(torch.float32)
-        canonical = torch.empty_like(source)
+        source = tensor.detach().to(device="cpu", dtype=torch.float32)
+        vector = np.empty(len(source), dtype=np.float32) if into is None else into
+        canonical = torch.from_numpy(vector)
         for run in self._runs:
             run.canonical(canonical).copy_(run.internal(source))
-        vector: Vector = canonical.cpu().numpy()
         return vector
 
     def _write_internal(self, vector: npt.NDArray[np.floating] | Tensor, internal: Tensor) -> None:

@@ -46,11 +46,11 @@ def to_record(arrays: Mapping[str, NDArray[Any]]) -> ArrayRecord:
     return record_of(ArrayRecord, {name: PlainArray(value) for name, value in arrays.items()})
 
 
-def from_record(record: ArrayRecord) -> Arrays:
+def from_record(record: Mapping[str, Array]) -> Arrays:
     return {name: read_array(array) for name, array in record.items()}
 
 
-def record_bytes(record: ArrayRecord) -> int:
+def record_bytes(record: Mapping[str, Array]) -> int:
     return sum(map(num_bytes, record.values()))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,19 +31,22 @@ class Layout:
             shapes, {name: str(value.dtype) for name, value in arrays.items()}, tuple(parameters), frozenset(private)
         )
 
-    @property
+    @cached_property
     def dim(self) -> int:
         return sum(math.prod(self.shapes[name]) for name in self.parameters)
 
-    @property
+    @cached_property
     def buffers(self) -> list[str]:
-        trained = set(self.parameters)
-        return [name for name in self.shapes if name not in trained]
+        return [name for name in self.shapes if name not in self.trained]
 
-    @property
+    @cached_property
     def shared(self) -> dict[str, tuple[int, ...]]:
         """Names and shapes of what clients send up."""
         return {name: shape for name, shape in self.shapes.items() if name not in self.private}
+
+    @cached_property
+    def trained(self) -> frozenset[str]:
+        return frozenset(self.parameters)
 
     def pack(self, arrays: Mapping[str, NDArray[Any]]) -> Vector:
         """The parameters as one vector: a view of them where they lie one after the other, as those of a reply do, else a copy."""

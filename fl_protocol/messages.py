@@ -6,6 +6,12 @@
     Train       train from these arrays                                                            (every round)
     Evaluate    how good is this model on your held-out data                                       (where clients are scored)
 
+Where updates are summed under masks (docs/privacy.md), a round has three messages more:
+
+    ShowKeys      make fresh secrets for this round and show your public keys                      (before Train)
+    ShareSecrets  these are everybody's keys: send each a share of your secrets that only it can read   (before Train)
+    Unmask        these clients' vectors came: reveal what takes off the masks of the sum           (after Train)
+
 Everything that a client must know of the method arrives in them; from its own host it takes its data, its device and its memory.
 """
 
@@ -53,6 +59,56 @@ class MaskedSum:
     arrays: ArrayRecord = field(default_factory=ArrayRecord)  # the model that it is computed with, if one is needed
 
 
+@dataclass(frozen=True)
+class Peer:
+    """A client of a round as the others know it; all as hexadecimal text."""
+
+    sealing: str  # public key, for what only this client may read
+    masking: str  # public key, for the masks that it has in common with each other client
+    commitment: str  # SHA-256 of the seed of the mask that is its own
+
+
+@dataclass
+class ShowKeys:
+    session: str  # of this round; other sessions, other secrets
+    setup: Setup = field(default_factory=Setup)
+
+
+@dataclass
+class ShareSecrets:
+    session: str
+    peers: list[Peer]  # everybody who showed keys; a client is known by its place here
+    threshold: int  # shares with which a secret is put together
+    weights: list[float]  # p_i, by which updates are summed
+    sizes: list[float]  # n_i / sum n, by which training losses are
+    setup: Setup = field(default_factory=Setup)
+
+
+@dataclass
+class Masks:
+    """What a client must know to mask what it trained."""
+
+    session: str
+    parcels: list[str]  # the shares that each other client sealed for this one, by place; empty where one sent none
+    numbers: list[str] = field(default_factory=list)  # what is summed beside the update, by name
+
+
+@dataclass(frozen=True)
+class NoiseShare:
+    """A client's share of the noise on a sum that nobody sees without it."""
+
+    clip: float  # the norm that an update is clipped to
+    multiplier: float  # the deviation of the whole noise over what one client can change
+    seed: int | None = None  # of a simulation's noise; without it noise is of the client's system
+
+
+@dataclass
+class Unmask:
+    session: str
+    survivors: list[int]  # places of the clients whose vectors are in the sum
+    setup: Setup = field(default_factory=Setup)
+
+
 @dataclass
 class Probe:
     settings: LocalSettings
@@ -75,6 +131,8 @@ class Train:
     report: list[str] = field(default_factory=list)  # numbers to send with the reply
     acked_round: int = 0  # the client's last round that the server used: what it remembers of that one counts
     saved_round: int = 0  # the one in the server's last checkpoint, which must not be forgotten yet
+    masks: Masks | None = None  # under which the reply must be; none sends it as it is
+    noise: NoiseShare | None = None  # what is done to the update before it is masked
 
 
 @dataclass
@@ -89,7 +147,8 @@ class Evaluate:
     metrics: list[str] = field(default_factory=list)  # what is scored; none means what the task usually shows
 
 
-MESSAGES: dict[str, type[Any]] = {kind.__name__: kind for kind in (Introduce, MaskedSum, Probe, Train, Evaluate)}
+KINDS = (Introduce, MaskedSum, Probe, Train, Evaluate, ShowKeys, ShareSecrets, Unmask)
+MESSAGES: dict[str, type[Any]] = {kind.__name__: kind for kind in KINDS}
 FOREIGN = {
     "query": Introduce,
     "train": Train,

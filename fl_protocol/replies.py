@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
 
 from fl_config.errors import last_line
 from fl_protocol.arrays import from_record, is_finite, num_bytes, read_array, record_bytes, to_record
@@ -48,6 +48,8 @@ class Introduction:
     class_names: list[str] = field(default_factory=list)
     numbers: dict[str, float] = field(default_factory=dict)  # what the recipe asked for
     protocol: int = VERSION
+    site: str = ""  # what its host is called; clients of a simulation have no host of their own
+    software: str = ""  # the version of FedLoom there
 
     def record(self) -> dict[str, Any]:
         """As Flower's properties: plain values, lists as JSON."""
@@ -224,15 +226,20 @@ def properties(reply: Introduction | MaskedPart) -> RecordDict:
 # Checks
 
 
-def read_arrays(message: Message, key: str, layout: Layout) -> tuple[Arrays, int]:
-    """One record of arrays, checked against what the layout shares, and its bytes."""
+def check_answered(message: Message) -> None:
+    """Refuse an error in place of an answer."""
     if message.has_error():
         if message.error.code in UNREACHABLE:
             raise BadReply("its host did not take the message or did not answer it in time")
         raise BadReply(f"the client failed: {last_line(message.error.reason)}")
-    record = _record(message.content, key, ArrayRecord)
+
+
+def read_arrays(message: Message, key: str, layout: Layout) -> tuple[Arrays, int]:
+    """One record of arrays, checked against what the layout shares, and its bytes."""
+    check_answered(message)
+    record = dict(_record(message.content, key, ArrayRecord).items())
     _check_declared(record, layout)
-    if not all(is_finite(array) for name, array in record.items() if name in layout.parameters):
+    if not all(is_finite(array) for name, array in record.items() if name in layout.trained):
         raise BadReply("its model holds values that are not finite (NaN or infinity)")
     return from_record(record), record_bytes(record)
 
@@ -255,18 +262,19 @@ def _record(content: RecordDict, key: str, kind: type[Any]) -> Any:
     return record
 
 
-def _check_declared(arrays: ArrayRecord, layout: Layout) -> None:
+def _check_declared(arrays: Mapping[str, Array], layout: Layout) -> None:
     """Compare what the arrays say of themselves before any is decoded, so that a huge one costs nothing."""
-    if set(arrays) != set(layout.shared):
-        odd = sorted(set(arrays) ^ set(layout.shared))
+    if arrays.keys() != layout.shared.keys():
+        odd = sorted(arrays.keys() ^ layout.shared.keys())
         raise BadReply(f"its arrays have other names: {odd[0]!r} is on one side only")
     for name, shape in layout.shared.items():
-        if tuple(arrays[name].shape) != shape:
-            raise BadReply(f"its array {name!r} has the shape {tuple(arrays[name].shape)} instead of {shape}")
-        if arrays[name].dtype != layout.dtypes[name]:
-            raise BadReply(f"its array {name!r} is {arrays[name].dtype} instead of {layout.dtypes[name]}")
-        if isinstance(arrays[name], PlainArray):
+        array = arrays[name]
+        if tuple(array.shape) != shape:
+            raise BadReply(f"its array {name!r} has the shape {tuple(array.shape)} instead of {shape}")
+        if array.dtype != layout.dtypes[name]:
+            raise BadReply(f"its array {name!r} is {array.dtype} instead of {layout.dtypes[name]}")
+        if isinstance(array, PlainArray):
             continue  # has the numbers that its shape says
         limit = math.prod(shape) * np.dtype(layout.dtypes[name]).itemsize + 4096
-        if num_bytes(arrays[name]) > limit:
-            raise BadReply(f"its array {name!r} takes {num_bytes(arrays[name])} bytes, more than its shape needs")
+        if num_bytes(array) > limit:
+            raise BadReply(f"its array {name!r} takes {num_bytes(array)} bytes, more than its shape needs")

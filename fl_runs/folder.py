@@ -157,8 +157,9 @@ class RunFolder(Observer):
         arrays: Mapping[str, Any] | None,
         finished: bool,
         metrics: ChosenMetrics,
+        ended: str = "",
     ) -> Record:
-        """Write the model and the summary, which is returned."""
+        """Write the model and the summary, which is returned; `ended` is why a run came to its end before its last round."""
         if arrays is not None:
             content = save(
                 {name: np.asarray(value, order="C") for name, value in arrays.items()}, metadata={"format": "pt"}
@@ -166,18 +167,19 @@ class RunFolder(Observer):
             self._write(MODEL, content)
         key, sign = metrics.headline_key, 1.0 if metrics.better == "more" else -1.0
         scored = [record for record in self.records if headline_of(record, key) is not None]
-        best = max(scored, key=lambda record: sign * (headline_of(record, key) or 0.0), default={})
+        best = max(scored, key=lambda record: sign * (headline_of(record, key) or 0.0), default=None)
         summary: Record = {
             "strategy": strategy,
             "recipe": recipe,
             "seed": seed,
             "rounds": max((record["round"] for record in self.records), default=0),
             "final": _figures(scored[-1]) if scored else None,
-            "best": _figures(best) if scored else None,
+            "best": _figures(best) if best else None,
             "headline": {"name": metrics.headline, "better": metrics.better},
             "seconds": round(self.before + time.time() - self.began, 3),
             "versions": versions(),
             "finished": finished,
+            **({"ended": ended} if ended else {}),
         }
         self._write(SUMMARY, (json.dumps(summary, indent=2) + "\n").encode())
         self.checkpoints.counts(summary["rounds"])
@@ -218,15 +220,9 @@ def headline_of(record: Record, key: str) -> float | None:
 
 
 def _figures(record: Record) -> Record:
-    return {
-        key: value
-        for key, value in record.items()
-        if key == "round"
-        or (
-            key.startswith(("global/", "personal/", "outgoing/", "cohort/", "population/"))
-            and not isinstance(value, list)
-        )
-    }
+    scores = ("global/", "personal/", "outgoing/", "cohort/", "population/")
+    single = {key: value for key, value in record.items() if not isinstance(value, list)}
+    return {key: value for key, value in single.items() if key == "round" or key.startswith(scores)}
 
 
 def versions() -> dict[str, str]:

@@ -17,9 +17,11 @@ from fl_models import check_model_spec
 from fl_protocol.code import Code, check_unchanged, code_of_folder, code_on_disk
 from fl_runs.tracking.tracking import chosen as chosen_trackers
 from fl_strategies.meaning import check_needs
-from fl_strategies.parts import PARTS
 from fl_strategies.population.means import chosen_models
 from fl_strategies.recipes import Recipe, flat_parameters, parameters, parse, without_defaults
+from fl_strategies.round.privacy.request import LOCAL, check_request, kind_of
+from fl_strategies.round.secure.allowed import check_cohort, check_summable
+from fl_strategies.sampling import cohort_size
 from fl_tasks import CLASSES, LABELS, ChosenMetrics, Task, chosen_metrics, load_task
 
 PERSONAL_HELD_OUT = 0.2
@@ -110,20 +112,20 @@ def _woven(config: Options, code: Code) -> Plan:
     topology = recipe.topology(chosen)
     topology.check(config.clients)
     chosen_models(config.score, config.strategy, topology)
-    if config.dp_clip:
-        _check_private_replies(recipe, chosen)
+    check_request(config, recipe, chosen)
+    if config.secure_aggregation:
+        _check_masked_replies(config, recipe)
     known = config.model_copy(update={"sources": code.sums, "code": code.packed()})
     return Plan(known, recipe, chosen, task, metrics, code)
 
 
-def _check_private_replies(recipe: Recipe, chosen: Mapping[str, Params]) -> None:
-    """Differential privacy covers the model that a client sends; a recipe that has it send more would undo that."""
-    beside = recipe.one("topology") or recipe.one("drift")
-    weighting = PARTS[recipe.weighting].half("weighting")(chosen[recipe.weighting])
-    if beside is None and (weighting.reports or weighting.round_sums):
-        beside = recipe.weighting
-    if beside is not None:
+def _check_masked_replies(config: Options, recipe: Recipe) -> None:
+    """Refuse what a sum under masks cannot be together with."""
+    check_summable(recipe, [word.strip() for word in config.score.split(",")], config.max_update_norm)
+    if kind_of(config) == LOCAL:
         raise ConfigError(
-            f"--dp-clip covers one model that a client sends, but with {beside!r} clients keep or send more than that: "
-            "choose a strategy without it, such as fedavg or feddisco."
+            "--dp local has a client noise the reply that it sends, and with --secure-aggregation that is masked already: leave out "
+            "one of the two, or take --dp central."
         )
+    if config.sampler == "fixed":
+        check_cohort(cohort_size(config.clients, config.fraction))

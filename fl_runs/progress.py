@@ -38,6 +38,8 @@ def headline(record: Record) -> str:
         value = record.get(place)
         if isinstance(value, float):
             words.append(f"{label} {value:.4f}")
+    if isinstance(spent := record.get("privacy/epsilon"), float):
+        words.append(f"epsilon {spent:.4g}")
     if record.get("dropped"):
         words.append(f"{len(record['dropped'])} left out")
     return ", ".join(words)
@@ -77,9 +79,17 @@ class Warner(Observer):
         if self.left_out == MOST_DROPPED:
             self._say("More clients that are left out are named in log.txt and metrics.jsonl.")
 
+    def ended(self, summary: Record) -> None:
+        if summary.get("ended"):
+            self._say(f"The run ends after round {summary['rounds']}. {summary['ended']}")
+
     def _warn(self, round: int | None = None) -> None:
         if (words := self.last_words.due(round)) is not None:
             self._say(words)
+
+    def _explain(self, info: Record) -> None:
+        if info.get("privacy"):
+            self._say(info["privacy"])
 
     def _say(self, line: str) -> None:
         raise NotImplementedError
@@ -110,6 +120,7 @@ class PlainProgress(Warner):
         self.rounds = self.last_words.rounds = info["rounds"]
         self.every = math.ceil((info["rounds"] - info["first_round"] + 1) / MOST_LINES)
         self._say(f"{info['strategy']}: {info['clients']} clients, rounds {info['first_round']} to {info['rounds']}")
+        self._explain(info)
 
     def recorded(self, record: Record) -> None:
         round, seconds = record["round"], sum(record.get("seconds", {}).values())
@@ -170,6 +181,7 @@ class BarProgress(Warner):
         name = info["strategy"] if len(info["strategy"]) <= WIDEST else f"{info['strategy'][: WIDEST - 3]}..."
         self.rounds = self.bar.add_task(name, total=info["rounds"], completed=info["first_round"] - 1)
         self.clients = self.bar.add_task("  clients", total=None)
+        self._explain(info)
 
     def replied(self, round: int, done: int, total: int) -> None:
         if self.clients is not None:

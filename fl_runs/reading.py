@@ -17,6 +17,7 @@ from fl_config.toml import flatten
 # Headlines of which less is better, for runs that have not yet written their summary; a test holds it to fl_tasks.METRICS,
 # which would load torch.
 LESS_IS_BETTER = frozenset({"loss", "rmse", "mae", "nll", "brier", "ece"})
+SITES = "sites.json"  # what the sites of a deployed run said of themselves, by name
 MOST_CLASSES = 10  # named one by one in a warning
 
 

@@ -30,10 +30,12 @@ from fl_runs.last_batches import check_last_batches
 from fl_runs.patience import Patience
 from fl_runs.plan import Plan
 from fl_runs.scoring import Evaluation
+from fl_runs.tracking.site_book import SiteBook
 from fl_runs.tracking.tracking import Tracking, chosen
 from fl_strategies.meaning import check_needs
 from fl_strategies.population.census import Census
 from fl_strategies.round.options import Hooks, Participation, Schedule
+from fl_strategies.round.privacy.request import POISSON, check_arrays, protection_of, warn_of_delta
 from fl_strategies.round.records import Observer
 from fl_strategies.round.resources import ServerResources
 from fl_strategies.round.state import RunState
@@ -63,7 +65,9 @@ class Server:
         state: RunState | None = None,
         stop: threading.Event | None = None,
         census: Census | None = None,
+        simulated: bool = False,
     ) -> Server:
+        """The server of a plan. Noise and secret cohorts of a `simulated` run follow from its seed, others from nothing known."""
         config = plan.config
         dataset = server_data(plan)
         spec = model_spec(
@@ -104,6 +108,7 @@ class Server:
             hooks=Hooks(
                 observers=[
                     folder,
+                    SiteBook(folder.path),
                     *([Patience(plan, folder.records)] if config.patience else []),
                     tracking,
                     *observers,
@@ -112,14 +117,12 @@ class Server:
                 state=state,
                 stop=stop or threading.Event(),
                 last_models=lambda client: FolderMemory(folder.path / LAST_MODELS, client),
+                protection=protection_of(config, seeded=simulated, folder=folder.path),
             ),
         )
         initial = initial_arrays(model, config.init)
-        if config.dp_clip and any(value.dtype != "float32" for value in initial.values()):
-            raise ConfigError(
-                f"--dp-clip adds noise to every array of the model, but {spec.name} counts batches in one: choose a model "
-                "without batch normalisation."
-            )
+        check_arrays(config, initial, spec.name, {name for name, _ in model.named_parameters()})
+        warn_of_delta(config)
         scored = None if y is None else Evaluation(build_model(spec), x, y, dataset, device, plan.task, plan.metrics)
         tracking.open(plan.complete(), folder.records)
         return cls(plan, strategy, initial, scored, folder, tracking)
@@ -149,7 +152,8 @@ class Server:
         if finished and arrays is not None and self.evaluate is not None and self.strategy.topology.has_global:
             self.folder.write_tables(self.evaluate.tables(arrays))
         name, metrics = self.plan.recipe.name, self.plan.metrics
-        summary = self.folder.finish(config.strategy, name, config.seed, arrays, finished, metrics)
+        ended = self.strategy.hooks.protection.ended
+        summary = self.folder.finish(config.strategy, name, config.seed, arrays, finished, metrics, ended)
         self.strategy.journal.tell("ended", summary)
 
 
@@ -167,8 +171,10 @@ def participation(plan: Plan, dataset: Dataset, census: Census | None = None) ->
         sampler=config.sampler,
         over_sample=config.over_sample,
         min_clients=config.clients,
-        min_replies=config.min_replies,
+        min_replies=0 if config.sampler == POISSON else config.min_replies,  # a round without anybody is one, too
         max_update_norm=config.max_update_norm,
+        secure_aggregation=config.secure_aggregation,
+        secure_threshold=config.secure_threshold,
         round_timeout=config.round_timeout,
         wait=config.wait,
         expects={

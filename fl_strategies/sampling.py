@@ -2,6 +2,7 @@
 
 fixed      max(1, floor(fraction N)) clients without replacement
 bernoulli  every client independently with probability `fraction`, drawn again while nobody is in (FedDyn's lineage)
+poisson    the same drawn once, so that a round may be without anybody: what a gain in privacy by sampling is proven for
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ def sample_cohort(
 ) -> list[ClientId]:
     ids = ordered(clients)
     generator = rng(seed, "cohort", round)
+    if sampler == "poisson":
+        return [ids[int(i)] for i in np.flatnonzero(generator.random(len(ids)) < fraction)]
     if sampler == "bernoulli":
         for _ in range(BERNOULLI_DRAWS):
             chosen = np.flatnonzero(generator.random(len(ids)) <= fraction)

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Result, Strategy
@@ -26,6 +25,7 @@ from fl_protocol.settings import LocalSettings
 from fl_protocol.types import Arrays, ClientId, client_order
 from fl_strategies.population.cohort_sums import CohortSums
 from fl_strategies.population.means import Means
+from fl_strategies.population.personal_scores import personal_record
 from fl_strategies.population.tally import Tally
 from fl_strategies.recipes import Recipe, flat_parameters, parameters, parse
 from fl_strategies.round.exchange import exchange
@@ -33,13 +33,12 @@ from fl_strategies.round.global_model import GlobalModel
 from fl_strategies.round.membership import Membership
 from fl_strategies.round.options import Hooks, Participation, Schedule, sections_of
 from fl_strategies.round.orders import Orders
-from fl_strategies.round.personal_scores import personal_record
 from fl_strategies.round.receiving import Round
 from fl_strategies.round.records import Journal, plain
 from fl_strategies.round.resources import ServerResources
+from fl_strategies.round.secure.masked_rounds import secure_rounds
 from fl_strategies.round.state import RunState, new_key
 from fl_strategies.round.weave import Weave
-from fl_strategies.server_update.average import average_buffers
 
 log = logging.getLogger("fedloom")
 Scores = Callable[[int, ArrayRecord], MetricRecord | None]
@@ -74,19 +73,20 @@ class ComposedStrategy(Strategy):
         self.hooks: Hooks = made["hooks"]
         who, when, state = self.participation, self.schedule, self.hooks.state
         self.topology = self.recipe.topology(self.parameters)
-        self.weave = Weave(self.recipe, self.parameters, resources)
+        self.weave = Weave(self.recipe, self.parameters, resources, self.hooks.protection)
         self.model = GlobalModel(self.weave, self.topology, state, Means(when.score, self.hooks.last_models))
         setup = Setup(state.key if state else new_key(), self.recipe.projection, when.held_out)
-        patience = who.wait, who.round_timeout
+        patience = who.wait, who.round_timeout, self.hooks.stop
+        self.journal = Journal(self.hooks.observers)
         self.members = Membership(
-            self.weave.questions(), setup, who.min_clients, *patience, self.hooks.stop, who.expects, who.census
+            self.weave.questions(), setup, who.min_clients, *patience, who.expects, who.census, self.journal
         )
         self.members.totals = self.model.kept_sums()
         self.local = local or LocalSettings(seed=when.seed)
+        masked = secure_rounds(self.recipe, self.weave, self.members, who, when, self.hooks.stop)
         self.orders = Orders(
-            self.recipe, self.weave, self.topology, self.members, setup, who, when, self.local, when.num_rounds
+            self.recipe, self.weave, self.topology, self.members, setup, who, when, self.local, when.num_rounds, masked
         )
-        self.journal = Journal(self.hooks.observers)
         self.sums = CohortSums(self.orders, self.journal, self.hooks.stop)
         self._saved_acked = state.acked.copy() if state else Tally()
         self._round = Round(0)
@@ -121,13 +121,13 @@ class ComposedStrategy(Strategy):
         state = self.model.state
         first = state.round + 1
         counts = {"clients": self.members.population.count, "rounds": num_rounds, "first_round": first}
-        self.journal.tell("started", {"strategy": self.recipe.name, **counts})
+        self.journal.tell("started", {"strategy": self.recipe.name, **counts, **self.hooks.protection.says(state)})
         if first == 1:
             self.journal.begin(0)
             self._prepare_clients(grid)
             self._evaluate(0, evaluate_fn, result)
             self._finish_record()
-        for round in range(first, num_rounds + 1):
+        for round in self.hooks.protection.rounds(first, num_rounds, state):
             self.journal.begin(round)
             with self.journal.timed("sample"):
                 messages = list(self.configure_train(round, arrays, train_config or ConfigRecord(), grid))
@@ -145,11 +145,12 @@ class ComposedStrategy(Strategy):
             with self.journal.timed("checkpoint"):
                 if self.hooks.save and self.hooks.save(state, round == num_rounds):
                     self._saved_acked = state.acked.copy()
-            if self._finish_record() and round < num_rounds:
-                log.info("the run ends early, after round %d", round)
-                if self.hooks.save:
-                    self.hooks.save(state, True)
+            if self._finish_record():
                 break
+        if state.round < num_rounds:
+            log.info("the run ends early, after round %d", state.round)
+            if self.hooks.save:
+                self.hooks.save(state, True)
         result.arrays = to_record(self.served_arrays)
         return result
 
@@ -162,9 +163,9 @@ class ComposedStrategy(Strategy):
         self.members.refresh(grid, self.participation.min_replies)
         self._prepare_clients(grid)
         self._round, messages = self.orders.training(
-            server_round, arrays, dict(config), self.model.state, self._saved_acked
+            server_round, arrays, dict(config), self.model.state, self._saved_acked, grid
         )
-        self.journal.count("bytes_down", content_bytes(message.content for message in messages))
+        self.journal.count("bytes_down", self._round.bytes_down + content_bytes(each.content for each in messages))
         return messages
 
     def aggregate_train(
@@ -174,7 +175,7 @@ class ComposedStrategy(Strategy):
         with self.journal.timed("train"):
             self._receive(replies)
         with self.journal.timed("aggregate"):
-            self.journal.note({"dropped": came.dropped, "cohort": [reply.client for reply in came.usable]})
+            self.journal.note(came.record)
             self.journal.count("bytes_up", sum(reply.bytes for reply in came.usable))
             if len(came.usable) < self.participation.min_replies:
                 few = "round %d: %d usable replies, fewer than the %d needed; the model stays as it is"
@@ -261,15 +262,14 @@ class ComposedStrategy(Strategy):
         cohort = self._round.cohort(self.members, state.omega)
         cohort.sums = self.sums.over(cohort, self.model)
         weights, metrics = self.weave.step(state, cohort, self.orders.settings(round), self.orders.rounds)
-        state.buffers = average_buffers([reply.buffers for reply in usable], weights)
+        state.buffers = self.hooks.protection.buffers(state.buffers, self._round.mean_buffers, weights)
         own, record = self.topology.aggregate(self.model.topology_state, usable, weights)
         self.model.remember(own)
         metrics |= record
         self.model.means.update(state, cohort, [reply.buffers for reply in usable], self._saved_acked)
         state.acked.update(dict.fromkeys(cohort.ids, round))
-        loss = float(np.dot(cohort.share, cohort.metrics["train-loss"])) if "train-loss" in cohort.metrics else None
-        self.journal.note({"weights": weights, "train/loss": loss, **metrics})
-        told = metrics if loss is None else {**metrics, "train-loss": loss}
+        self.journal.note({"weights": weights, "train/loss": cohort.loss, **metrics})
+        told = metrics if cohort.loss is None else {**metrics, "train-loss": cohort.loss}
         numbers = {key: float(value) for key, value in told.items() if isinstance(value, (int, float))}
         return self.model.hand_out(), MetricRecord({"num-examples": int(cohort.sizes.sum()), **numbers})
 
@@ -295,5 +295,5 @@ class ComposedStrategy(Strategy):
 
     def _finish_record(self) -> bool:
         """Tell the observers; says whether one of them wants the run to end here."""
-        record = self.journal.record
+        record = self.journal.record | self.hooks.protection.figures(self.model.state)
         return self.journal.tell("recorded", plain(record | self.topology.remarks(self.model.topology_state, record)))

@@ -111,7 +111,7 @@ def run(config: Mapping[str, Any], observers: Sequence[Observer] = (), stop: thr
 
             grid = InlineGrid(client_app.app, plan.config.clients, run_config)
         census = None if grid is None else census_of(plan)  # Flower's engine has nodes of its own choosing
-        server = open_server(plan, observers, stop, census)
+        server = open_server(plan, observers, stop, census, simulated=True)
         server.tracking.page = written_page
         try:
             if grid is not None:

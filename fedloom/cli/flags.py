@@ -39,7 +39,10 @@ GROUPS: dict[str, dict[str, str]] = {
     "engine": {
         "engine": "NAME", "workers": "N", "ray-address": "HOST:PORT", "device": "NAME", "gpus-per-client": "SHARE",
     },
-    "privacy": {"dp-clip": "NORM", "dp-epsilon": "EPSILON", "dp-delta": "DELTA"},
+    "privacy": {
+        "secure-aggregation": "", "secure-threshold": "SHARE",
+        "dp": "KIND", "dp-clip": "NORM", "dp-epsilon": "EPSILON", "dp-delta": "DELTA", "dp-noise": "MULTIPLIER", "dp-budget": "EPSILON",
+    },
 }  # fmt: skip
 VISIBLE = [name for name in FLAGS if name not in ("sources", "code")]  # those two are the run's own
 REPEATED = ("plugin", "track")  # flags that may be given more than once

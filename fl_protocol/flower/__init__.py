@@ -6,11 +6,13 @@
 | `plain_array.py` | an `Array` whose bytes are made only when they are asked for |
 | `unchecked.py` | records of values that need no check |
 | `waiting.py` | how long and how often Flower looks for the arrays of a message |
+| `secret_sharing.py` | the cryptographic pieces of SecAgg+ |
 | `in_process.py` | Flower's simulation runtime, run in this process |
+| `control.py` | the server's control interface: nodes with their names, runs with their options |
 | `node_patches.py` | a supernode that waits less and forks its clients |
 
 tests/fl_protocol/test_flower.py checks that each of these is still there, and that no other module reaches in.
-The last two import much, and are imported by name where they are needed.
+The last three import much, and are imported by name where they are needed.
 """
 
 from fl_protocol.flower.envelope import (

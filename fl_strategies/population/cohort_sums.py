@@ -21,7 +21,7 @@ from fl_strategies.round.global_model import GlobalModel
 from fl_strategies.round.membership import Totals
 from fl_strategies.round.orders import Orders
 from fl_strategies.round.records import Journal
-from fl_strategies.round.secure_sum import NoSum, secure_sum
+from fl_strategies.round.secure.secure_sum import NoSum, secure_sum
 from fl_strategies.sampling import cohort_size
 
 log = logging.getLogger("fedloom")

@@ -51,6 +51,10 @@ class Tally(MutableMapping[ClientId, int]):
         made._clients, made._values, made._others = self._clients, self._values, self._others
         return made
 
+    def largest(self) -> int:
+        """The largest number of all, 0 where there is none."""
+        return max(int(self._values.max(initial=0)), *self._others.values(), 0)
+
     # As a mapping
 
     def __getitem__(self, client: ClientId) -> int:

@@ -69,12 +69,21 @@ class Cohort:
     )  # method numbers sent up, [m] each ("steps", ...)
     answers: Mapping[ClientId, Mapping[str, float]] = field(default_factory=dict)  # everyone's answers to the query
     sums: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)  # secure sums over this cohort, by name
+    agreed: NDArray[np.float64] | None = None  # the weights, where updates were summed by them before they got here
+    mean_loss: float | None = None  # by size, where the clients' own losses are not known
 
     @property
     def share(self) -> NDArray[np.float64]:
         """p_i = n_i / sum over this cohort."""
         share: NDArray[np.float64] = self.sizes / self.sizes.sum()
         return share
+
+    @property
+    def loss(self) -> float | None:
+        """The clients' mean training loss by size, if they told it."""
+        if self.mean_loss is not None or "train-loss" not in self.metrics:
+            return self.mean_loss
+        return float(np.dot(self.share, self.metrics["train-loss"]))
 
 
 def weighted_sum(weights: NDArray[np.float64], rows: Matrix) -> NDArray[np.float64]:

@@ -24,9 +24,11 @@ from fl_protocol.messages import Introduce, Setup
 from fl_protocol.replies import BadReply, Introduction
 from fl_protocol.types import ClientId
 from fl_strategies.population.census import Census, Foretold, OnlyTheClientKnows
+from fl_strategies.population.names import Names
 from fl_strategies.round.cohort import Population
 from fl_strategies.round.exchange import RunStopped, exchange
-from fl_strategies.round.secure_sum import secure_sum
+from fl_strategies.round.records import Journal
+from fl_strategies.round.secure.secure_sum import secure_sum
 from fl_strategies.sampling import ordered
 
 log = logging.getLogger("fedloom")
@@ -56,11 +58,14 @@ class Membership:
         stop: threading.Event,
         expects: Mapping[str, Any] | None = None,
         census: Census | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self.questions, self.setup, self.expects, self.census = questions, setup, expects or {}, census
         self.min_clients, self.wait, self.timeout, self.stop = min_clients, wait, timeout, stop
+        self.journal = journal or Journal(())
         self.nodes: dict[ClientId, int] = {}  # where each client is now
         self.clients: dict[int, ClientId] = {}
+        self.names = Names(self.clients)
         self.answers: Mapping[ClientId, Mapping[str, float]] = {}
         self.sizes: dict[ClientId, int] = {}
         self.population = Population({})
@@ -115,8 +120,18 @@ class Membership:
         for node, client in self.clients.items():
             if self.nodes[client] not in present and node in present:
                 self.nodes[client] = node  # it was at two nodes, and the newer one is gone
+        before = frozenset(self.online)
         self.online = ordered(client for client, node in self.nodes.items() if node in present)
+        if before:
+            self._tell_changes(before)
         self._settled = None if self._unknown(present) else present
+
+    def _tell_changes(self, before: frozenset[ClientId]) -> None:
+        now = frozenset(self.online)
+        if gone := ordered(before - now):
+            log.warning("no longer connected: %s; %d clients are", ", ".join(map(str, gone)), len(now))
+        if came := ordered(now - before):
+            log.info("connected: %s; %d clients are now", ", ".join(map(str, came)), len(now))
 
     def _unknown(self, nodes: Iterable[int]) -> list[int]:
         return sorted(node for node in nodes if node not in self.clients and node not in self.refused)
@@ -161,7 +176,7 @@ class Membership:
             self._query(grid, everybody[1:])
             return
         self.nodes = dict(zip(census.ids, everybody, strict=True))
-        self.clients = dict(zip(everybody, census.ids, strict=True))
+        self.clients.update(zip(everybody, census.ids, strict=True))
         self.sizes = dict(zip(census.ids, census.sizes.tolist(), strict=True))
         self.answers = Foretold(census, asks, self.nodes)
         self.population = Population(self.sizes)
@@ -174,6 +189,7 @@ class Membership:
         content = pack(Introduce(self.setup, dict(self.questions.asks(self.totals))))
         messages = [Message(content, node, MessageType.QUERY) for node in nodes]
         answers = dict(self.answers)
+        self.names.learn(grid)
         for reply in exchange(grid, messages, patience, self.stop):
             node = reply.metadata.src_node_id
             try:
@@ -181,12 +197,14 @@ class Membership:
                 self._admit(node, who)
                 answers[who.client_id] = who.numbers
             except BadReply as problem:
-                self.refused[node] = str(problem)
-                log.warning("a client cannot take part: %s", problem)
+                self.refused[node] = self.names.about(node, str(problem))
+                log.warning("a client cannot take part: %s", self.refused[node])
         self.answers, self.population = answers, Population(dict(self.sizes))
 
     def _admit(self, node: int, who: Introduction) -> None:
         client = who.client_id
+        if (claim := self.names.claim(node, who.site)) is not None:
+            raise BadReply(claim)
         for name, expected in self.expects.items():
             given = getattr(who, name)
             if name == "class_names" and not (expected and given):
@@ -199,6 +217,8 @@ class Membership:
         self.nodes[client], self.clients[node] = node, client
         self.parameters, self.head_names, self.trunk_end = who.parameters, who.head, who.trunk_end
         self.sizes[client] = who.num_examples
+        about = {"examples": who.num_examples, "site": who.site, "software": who.software, "node": node}
+        self.journal.tell("joined", client, about)
 
 
 def nodes_of(grid: Grid) -> range | frozenset[int]:

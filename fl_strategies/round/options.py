@@ -10,6 +10,7 @@ from typing import Any
 from fl_config.errors import ConfigError, nearest
 from fl_strategies.population.census import Census
 from fl_strategies.population.means import LastModels
+from fl_strategies.round.privacy.protection import Protection
 from fl_strategies.round.records import Observer
 from fl_strategies.round.state import RunState
 
@@ -21,11 +22,13 @@ class Participation:
     """Who takes part, and how long the server waits for them."""
 
     fraction_train: float = 1.0  # share of the clients in a round
-    sampler: str = "fixed"  # or "bernoulli"
+    sampler: str = "fixed"  # or "bernoulli", "poisson"
     over_sample: float = 0.0  # share of clients asked beyond the cohort; the first replies win
     min_clients: int = 1  # how many to wait for before round 1, for at most `wait` seconds
     min_replies: int = 1  # fewest usable replies that a round needs; with fewer the model stays as it is
     max_update_norm: float = 0.0  # a client's update of a larger norm is scaled down to it; 0 is no limit
+    secure_aggregation: bool = False  # sum updates under masks, so that the server sees the sum only
+    secure_threshold: float = 0.66  # share of the cohort without which there is no sum
     round_timeout: float = 3600.0
     wait: float = 60.0
     expects: Mapping[str, Any] = field(default_factory=dict)  # what clients must say of themselves, such as num_classes
@@ -34,6 +37,11 @@ class Participation:
     def __post_init__(self) -> None:
         if not 0 < self.fraction_train <= 1:
             raise ConfigError(f"fraction_train is a share above 0 and up to 1, but {self.fraction_train} was given.")
+        if not 0.5 < self.secure_threshold <= 1:
+            raise ConfigError(
+                f"secure_threshold is a share above 0.5 and up to 1, but {self.secure_threshold} was given: with half of the "
+                "clients or fewer, the server could have the two halves reveal what must not come together."
+            )
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,9 @@ class Hooks:
     state: RunState | None = None  # such a state to go on from
     stop: threading.Event = field(default_factory=threading.Event)
     last_models: LastModels | None = None  # where clients' last models are kept, for the score "population"
+    protection: Protection = field(
+        default_factory=Protection
+    )  # differential privacy, if any; its budget may end the run
 
 
 SECTIONS: dict[str, type[Any]] = {"participation": Participation, "schedule": Schedule, "hooks": Hooks}

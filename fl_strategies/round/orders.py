@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from flwr.app import ArrayRecord, Message, MessageType, RecordDict
+from flwr.serverapp import Grid
 
 from fl_protocol.arrays import to_record
 from fl_protocol.codec import overridden, pack, tell_unread
@@ -16,7 +17,9 @@ from fl_protocol.types import ClientId, client_order
 from fl_strategies.recipes import Recipe
 from fl_strategies.round.membership import Membership
 from fl_strategies.round.options import Participation, Schedule
+from fl_strategies.round.privacy.spending import KEY
 from fl_strategies.round.receiving import Round
+from fl_strategies.round.secure.masked_rounds import SecureRounds
 from fl_strategies.round.state import RunState
 from fl_strategies.round.weave import Weave
 from fl_strategies.sampling import sample_cohort, spare_clients
@@ -37,6 +40,7 @@ class Orders:
     schedule: Schedule
     local: LocalSettings
     rounds: int  # planned; 0 is not known
+    secure: SecureRounds | None = None  # where the server sees the sum of the updates only
 
     def settings(self, round: int) -> RoundSettings:
         """The numbers of one round that server steps may need."""
@@ -48,14 +52,25 @@ class Orders:
         return round % self.schedule.eval_every == 0 or round == self.rounds
 
     def training(
-        self, round: int, arrays: ArrayRecord, config: Config, state: RunState, saved: Mapping[ClientId, int]
+        self,
+        round: int,
+        arrays: ArrayRecord,
+        config: Config,
+        state: RunState,
+        saved: Mapping[ClientId, int],
+        grid: Grid | None = None,
     ) -> tuple[Round, list[Message]]:
         """One message for every client of the cohort (and its spares). `saved` is what the last checkpoint has acknowledged."""
         tell_unread(config, "The train_config")
         who, seed, online = self.participation, self.schedule.seed, self.members.online
-        chosen = sample_cohort(online, who.fraction_train, seed, round, who.sampler)
+        protection = self.weave.protection
+        chosen = sample_cohort(online, who.fraction_train, protection.cohort_seed(seed), round, who.sampler)
         spare = spare_clients(online, chosen, who.over_sample, seed, round)
         going, own = Round(round, enough=len(chosen)), state.of(self.topology.name)
+        asked: Sequence[ClientId] = sorted([*chosen, *spare], key=client_order)
+        if self.secure is not None:
+            assert grid is not None, "clients cannot agree on masks without one"
+            going, asked = self.secure.begin(grid, going, asked, state, who)
         model_of = self.topology.training(own, arrays, state.acked)
         common = Train(
             arrays=arrays,
@@ -66,9 +81,10 @@ class Orders:
             optimizer=self.weave.named(self.recipe.optimizer),
             extra=to_record(self.weave.broadcast(state)),
             report=self.weave.report,
+            noise=protection.noise_share(state.of(KEY)) if self.secure is not None else None,
         )
         settings, messages = self.settings(round), []
-        for client in sorted([*chosen, *spare], key=client_order):
+        for client in asked:
             model, groups = model_of(client)
             order = replace(
                 common,
@@ -78,9 +94,12 @@ class Orders:
                 scalars=self.weave.scalars(state, client, self.members.population, settings),
                 acked_round=state.acked.get(client, 0),
                 saved_round=saved.get(client, 0),
+                masks=going.masks(client),
             )
             going.sent[self.members.node(client)] = client
             messages.append(self._message(pack(order, config), client, MessageType.TRAIN, round))
+        if remembered := protection.asked(round, going.sent.values(), state.of(KEY)):
+            state.parts[KEY] = remembered
         return going, messages
 
     def evaluation(self, round: int, arrays: ArrayRecord, config: Config, state: RunState) -> list[Message]:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from flwr.app import Message
+from numpy.typing import NDArray
 
 from fl_protocol.layout import Layout
+from fl_protocol.messages import Masks
 from fl_protocol.replies import BadReply, ClientReply, check_round, read_reply
-from fl_protocol.types import ClientId, Vector, client_order
+from fl_protocol.types import Arrays, ClientId, Vector, client_order
 from fl_strategies.round.cohort import Cohort, norm
 from fl_strategies.round.global_model import GlobalModel
 from fl_strategies.round.membership import Membership
 from fl_strategies.round.rows import Rows
+from fl_strategies.server_update.average import average_buffers
 
 log = logging.getLogger("fedloom")
 UPDATES = "updates"
@@ -32,6 +36,12 @@ class Round:
     refused: dict[ClientId, str] = field(default_factory=dict)
     clipped: list[ClientId] = field(default_factory=list)
     rows: dict[str, Rows] = field(default_factory=dict)  # updates and extra vectors, one row per reply
+    noted: dict[str, Any] = field(default_factory=dict)  # what else is worth recording
+    bytes_down: int = 0  # beside the arrays of the messages
+
+    def masks(self, client: ClientId) -> Masks | None:
+        """Under which this client's reply must come; none where it comes as it is."""
+        return None
 
     def only(self, nodes: set[int]) -> None:
         """Wait for these alone, where a subclass sends fewer messages than were made."""
@@ -55,11 +65,9 @@ class Round:
             trained += not message.has_error()
             client = missing.pop(message.metadata.src_node_id, None)
             if client is None:
-                log.warning(
-                    "round %d: a reply from node %d, which was not asked or has answered",
-                    self.number,
-                    message.metadata.src_node_id,
-                )
+                who = self.sent.get(message.metadata.src_node_id)
+                odd = "a client that was not asked" if who is None else f"client {who}, which has answered"
+                log.warning("round %d: a reply from %s", self.number, odd)
                 continue
             try:
                 check_round(message, self.number)
@@ -77,16 +85,23 @@ class Round:
         self.refused |= dict.fromkeys(missing.values(), slow)
         self.usable.sort(key=lambda reply: client_order(reply.client))
 
+    def mean_buffers(self, weights: NDArray[np.float64]) -> Arrays:
+        return average_buffers([reply.buffers for reply in self.usable], weights)
+
     @property
     def dropped(self) -> list[dict[str, object]]:
         return [{"id": client, "reason": self.refused[client]} for client in sorted(self.refused, key=client_order)]
+
+    @property
+    def record(self) -> dict[str, Any]:
+        return {"dropped": self.dropped, "cohort": [reply.client for reply in self.usable], **self.noted}
 
     def cohort(self, members: Membership, omega: Vector) -> Cohort:
         """The usable replies as the parts see them. The rows are handed over."""
         usable, order = self.usable, [reply.place for reply in self.usable]
         rows = {name: rows.arranged(order) for name, rows in self.rows.items()}
         self.rows = {}
-        common = set.intersection(*(set(reply.metrics) for reply in usable))
+        common = set.intersection(*(set(reply.metrics) for reply in usable)) if usable else set()
         return Cohort(
             round=self.number,
             ids=[reply.client for reply in usable],

@@ -14,6 +14,9 @@ Record = dict[str, Any]
 class Observer:
     """Base of everything that watches a run (files, progress bar, tests); override what is needed."""
 
+    def joined(self, client: Any, about: Record) -> None:
+        """A client has introduced itself: its examples, its node, and the name and the FedLoom of its site ("" in a simulation)."""
+
     def started(self, info: Record) -> None:
         """Once, when the population is known: strategy, clients, rounds, first_round."""
 

@@ -8,12 +8,13 @@ they are read: the clients' models stay where they came in, and a sum takes a pi
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fl_config.errors import ConfigError
 from fl_protocol.types import Matrix, Vector
 
 LIMIT = 256 * 2**20  # bytes of one kind of vector in memory
@@ -104,3 +105,25 @@ class Rows:
 
     def mean(self, axis: int, dtype: Any) -> NDArray[Any]:
         return self.sum(axis, dtype) / len(self)
+
+
+class Summed(Rows):
+    """Stands in for rows that nobody has one by one: their sum by weights that were agreed on beforehand, and means of `numbers`."""
+
+    def __init__(
+        self, count: int, weights: NDArray[np.float64], mean: NDArray[np.float64], numbers: Mapping[str, float]
+    ) -> None:
+        super().__init__(len(mean))
+        self.weights, self.mean_row, self.numbers = weights, mean, numbers
+        self.order = list(range(count))
+
+    def weighted_sum(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        if not np.array_equal(weights, self.weights):
+            raise ConfigError("Updates that were summed under masks have one sum: that by the weights agreed on.")
+        return self.mean_row.copy()
+
+    def _row(self, place: int) -> Vector:
+        raise ConfigError("Updates that were summed under masks are not known one by one.")
+
+    def add(self, row: Vector) -> None:
+        self._row(0)

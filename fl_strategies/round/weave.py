@@ -15,6 +15,8 @@ from fl_strategies.parts import PARTS
 from fl_strategies.recipes import Recipe
 from fl_strategies.round.cohort import Cohort, Population, weighted_sum
 from fl_strategies.round.membership import Questions, Totals
+from fl_strategies.round.privacy.protection import Protection
+from fl_strategies.round.privacy.spending import KEY
 from fl_strategies.round.resources import ServerResources
 from fl_strategies.round.state import RunState
 from fl_strategies.server_update.average import Average
@@ -25,8 +27,15 @@ AVERAGE = "average"  # the server optimiser where the recipe names none
 
 
 class Weave:
-    def __init__(self, recipe: Recipe, params: Mapping[str, Params], server: ServerResources | None) -> None:
-        self.recipe, self.params = recipe, params
+    def __init__(
+        self,
+        recipe: Recipe,
+        params: Mapping[str, Params],
+        server: ServerResources | None,
+        protection: Protection | None = None,
+    ) -> None:
+        self.recipe, self.params, self.protection = recipe, params, protection or Protection()
+        self.protection.check(recipe)
         self.weighting: Weighting = self._made(Weighting.kind, recipe.weighting, params[recipe.weighting])
         self.outgoing: Weighting = self._made(Weighting.kind, recipe.outgoing, PARTS[recipe.outgoing].params())
         self.steps: dict[str, ServerStep] = {
@@ -96,6 +105,15 @@ class Weave:
 
     # One round
 
+    def weights_before(self, cohort: Cohort, state: RunState) -> tuple[Weights, Metrics]:
+        """The weights of clients that have yet to train, and what is worth recording of them."""
+        weights, _, metrics = self.weighting.weights(cohort, state.of(self.recipe.weighting), self.server)
+        return weights, metrics
+
+    def summed(self) -> tuple[str, ...]:
+        """Numbers of the updates that steps need beside the weighted mean, where that is all that is known."""
+        return tuple(dict.fromkeys(name for step in self.steps.values() for name in step.summed or ()))
+
     def step(
         self, state: RunState, cohort: Cohort, settings: RoundSettings, last_round: int
     ) -> tuple[Weights, Metrics]:
@@ -103,15 +121,20 @@ class Weave:
         sent, parts = state.omega, dict(state.parts)
         server = self.server.with_buffers(state.buffers)
         name = self.recipe.weighting
-        if self.weighting.decides(settings.round):
+        if (fixed := cohort.agreed if cohort.agreed is not None else self.protection.weights(cohort)) is not None:
+            weights, metrics = fixed, Metrics()
+        elif self.weighting.decides(settings.round):
             weights, parts[name], metrics = self.weighting.weights(cohort, state.of(name), server)
         else:
             weights, _, metrics = self.outgoing.weights(cohort, {}, server)
         updates = cohort.updates
         if normaliser := self.recipe.one("normaliser"):
             updates = self.steps[normaliser].normalise(cohort, weights)
+        released = self.protection.release(cohort, updates, weights, state.of(KEY))
+        updates, shares, parts[KEY], told = released
         optimizer = self.steps[self.optimizer]
-        omega, parts[self.optimizer] = optimizer.optimise(sent, updates, weights, state.of(self.optimizer), settings)
+        omega, parts[self.optimizer] = optimizer.optimise(sent, updates, shares, state.of(self.optimizer), settings)
+        metrics |= told
         if drift := self.recipe.one("drift"):
             omega, parts[drift] = self.steps[drift].drift(sent, omega, cohort, state.of(drift), settings)
         if polish := self.recipe.one("polish"):

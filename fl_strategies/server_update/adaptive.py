@@ -82,6 +82,7 @@ class AdamParams(Params):
 class Adaptive(ServerStep):
     """What the three share; a subclass names its second moment."""
 
+    summed = ()
     second_moment: ClassVar[staticmethod[[Moments, Moments, float], Moments]]
 
     def init(self, dim: int) -> State:

@@ -21,6 +21,8 @@ def average(omega: Vector, updates: Matrix, weights: NDArray[np.float64], state:
 
 
 class Average(ServerStep):
+    summed = ()
+
     def optimise(
         self, omega: Vector, updates: Matrix, weights: NDArray[np.float64], state: State, settings: RoundSettings
     ) -> tuple[Vector, State]:

@@ -45,6 +45,9 @@ class ServerStep:
     needs: ClassVar[tuple[str, ...]] = ()  # of the task ("classes") or of the model ("head")
     needs_target: ClassVar[bool] = False  # learns on the server's unlabelled target data, with whole client models
     needs_horizon: ClassVar[bool] = False  # must know how many rounds are planned
+    # What it needs of the updates beside their weighted mean, as numbers whose mean is enough (clients/secure/contribution.py has
+    # them by name). None is every update by itself, which nobody has where updates are summed under masks.
+    summed: ClassVar[tuple[str, ...] | None] = None
 
     def __init__(self, params: Any) -> None:
         self.params = params

@@ -21,6 +21,7 @@ from fl_config.params import Params
 from fl_config.parts import part
 from fl_protocol.types import Matrix, State, Vector
 from fl_strategies.round.cohort import weighted_sum
+from fl_strategies.round.rows import Summed
 from fl_strategies.server_update.base import RoundSettings, ServerStep
 
 
@@ -40,7 +41,10 @@ def exp(
 ) -> tuple[Vector, State]:
     """One step; `step_size` in the new state is lr_g."""
     direction = weighted_sum(weights, updates)
-    numerator = float(sum(w * squared_norm(row) for w, row in zip(weights, updates, strict=True)))
+    if isinstance(updates, Summed):
+        numerator = updates.numbers["squared_norm"]
+    else:
+        numerator = float(sum(w * squared_norm(row) for w, row in zip(weights, updates, strict=True)))
     new: State = {}
     if momentum:
         if "velocity" in state:
@@ -79,6 +83,7 @@ class ExpParams(Params):
 class Exp(ServerStep):
     Params = ExpParams
     params: ExpParams
+    summed = ("squared_norm",)
 
     def optimise(
         self, omega: Vector, updates: Matrix, weights: NDArray[np.float64], state: State, settings: RoundSettings

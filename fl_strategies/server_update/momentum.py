@@ -58,6 +58,7 @@ class MomentumParams(Params):
 class Momentum(ServerStep):
     Params = MomentumParams
     params: MomentumParams
+    summed = ()
 
     def init(self, dim: int) -> State:
         return {"velocity": np.zeros(dim)}

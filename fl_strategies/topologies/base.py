@@ -51,6 +51,7 @@ class Topology:
     private: ClassVar[bool] = False  # clients keep a part of the model to themselves
     shares_nothing: ClassVar[bool] = False
     has_global: ClassVar[bool] = True  # the shared arrays are a whole model, which the server can evaluate
+    summable: ClassVar[bool] = False  # all of a reply is one model, so that replies can be summed under masks
     several_models: ClassVar[bool] = False  # a client trains more than one model; it may stand around another topology
     fine_tuning_epochs: ClassVar[int] = 0  # before clients are scored, unless the user says otherwise
 

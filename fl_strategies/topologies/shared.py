@@ -9,3 +9,5 @@ from fl_strategies.topologies.base import Topology
 @half("shared")
 class Shared(Topology):
     """Every client gets the whole model and gives it back."""
+
+    summable = True

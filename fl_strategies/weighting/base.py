@@ -39,6 +39,8 @@ class Weighting:
     round_sums: ClassVar[tuple[str, ...]] = ()  # vectors summed over a round's cohort, of the model that went out
     needs_target: ClassVar[bool] = False  # learns on the server's unlabelled target data, with whole client models
     needs_horizon: ClassVar[bool] = False  # must know which round is the last
+    equal: ClassVar[bool] = False  # gives every client the same weight
+    known_before_training: ClassVar[bool] = False  # uses nothing of a cohort but its ids, sizes, population and answers
 
     def __init__(self, params: Any) -> None:
         self.params = params

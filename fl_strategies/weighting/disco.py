@@ -115,6 +115,7 @@ class Disco(Weighting):
     Params: ClassVar[type[Params]] = DiscoParams
     needs = ("classes",)
     asks: ClassVar[tuple[str, ...]] = ("discrepancy",)
+    known_before_training = True
 
     def __init__(self, params: Any) -> None:
         super().__init__(params)

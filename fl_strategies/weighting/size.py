@@ -11,5 +11,7 @@ from fl_strategies.weighting.base import Weighed, Weighting
 
 @part("size", slot="weighting", what="p_i = n_i / sum n", paper="fedavg", year=2017)
 class Size(Weighting):
+    known_before_training = True
+
     def weights(self, cohort: Cohort, state: State, server: ServerResources) -> Weighed:
         return cohort.share, state, {}

@@ -13,5 +13,8 @@ from fl_strategies.weighting.base import Weighed, Weighting
 
 @part("uniform", slot="weighting", what="p_i = 1 / m", year=2017)
 class Uniform(Weighting):
+    known_before_training = True
+    equal = True
+
     def weights(self, cohort: Cohort, state: State, server: ServerResources) -> Weighed:
         return np.full(len(cohort.ids), 1.0 / len(cohort.ids)), state, {}

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from fl_config.toml import Scalar
 from fl_protocol.code import trust
 from fl_protocol.flower import from_bytes, set_message_id, speak_for, to_bytes
+from fl_protocol.outgoing import lending
 from simulation.engines.cluster.travelling import CONTEXTS, AwayFolder, LostLuggage, Souvenirs
 from simulation.engines.gpu.gpu_memory import reading
 from simulation.engines.transport.shared_memory import Mapping, attach
@@ -127,9 +128,11 @@ class Worker:
     def _answer(self, task: Task, room: Room) -> Answer:
         began = time.perf_counter()
         try:
-            content = self._call(task)
+            with lending(room.lend):
+                content = self._call(task)
             records = {name: each for name, each in content.items() if isinstance(each, ArrayRecord)}
             arrays = {name: pack_arrays(record, room) for name, record in records.items()}
+            room.settle(arrays.values())
             souvenirs = self.away.leave(task.partition, task.message_id) if task.luggage else None
             seconds = time.perf_counter() - began
             return Answer(pack_numbers(content), arrays, seconds=seconds, souvenirs=souvenirs, gpu=reading())
@@ -140,6 +143,8 @@ class Worker:
             place = f"{type(error).__name__} at {last.filename}:{last.lineno}"
             told = traceback.format_exc()
             return Answer({}, {}, f"{type(error).__name__}: {error}", place, told, gpu=reading(error))
+        finally:
+            room.settle(())  # what was lent to a client that failed
 
     def _call(self, task: Task) -> RecordDict:
         states, run_config = self.states, dict(self.run_config)

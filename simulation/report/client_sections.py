@@ -22,7 +22,7 @@ def client_panel(runs: Sequence[RunRecord]) -> Panel | None:
 
 
 def client_map_panel(runs: Sequence[RunRecord]) -> Panel | None:
-    maps = {run.name: found for run in runs if (found := client_map.client_map(run))}
+    maps = {run.name: found for run in runs if (found := client_map.client_map(run, len(runs)))}
     if not maps:
         return None
     captions = dict.fromkeys(found.caption for found in maps.values())

@@ -78,7 +78,8 @@ def class_panel(runs: Sequence[RunRecord]) -> Panel | None:
 
 
 def class_history_panel(runs: Sequence[RunRecord]) -> Panel | None:
-    figures = {run.name: figure for run in runs if (figure := classes.class_history_figure(run))}
+    most = max(40, MOST_COLUMNS // max(1, len(runs) // 4))  # many runs share the page's size
+    figures = {run.name: figure for run in runs if (figure := classes.class_history_figure(run, most))}
     return (
         Panel("Accuracy of each class as the rounds go by: which are learned late, and which are forgotten.", figures)
         if figures

@@ -143,12 +143,18 @@ def test_a_run_can_be_watched_and_stopped(federation: Federation) -> None:
     """By the administrator's commands: the list of runs, the log, the end of a run; its finished rounds stay."""
     folder = federation.submit("stopped", {**RUN, "strategy": "fedavg", "rounds": 200})
     federation.until(lambda: len(records(folder)) >= 2, "round 1")
-    listed = re.search(r"(\d{12,}).*running", federation.command("status"))
-    assert listed
+    shown = federation.command("status")
+    listed = re.search(r"(\d{12,}) +stopped +fedavg +running +\d+ of 200 +accuracy 0\.\d{4} ", shown)
+    assert listed, shown
+    for site, examples in zip(SITES, (40, 60, 30), strict=True):
+        assert re.search(rf"{site} +online .* {examples} +round \d+ of stopped +never", shown), shown
     assert "round 1/200" in federation.command("logs", listed[1])
-    federation.command("stop", listed[1])
+    federation.command("stop", "stopped")
     federation.running = None  # it gives up now, as it should
     federation.until(lambda: not server_apps(federation), "the end of the server's app")
     assert json.loads((folder / "summary.json").read_text())["finished"] is False
     assert 2 <= len(records(folder)) < 200
     assert not re.search(r"\d{12,}.*running", federation.command("status"))
+    told = json.loads(federation.command("status", "--json"))
+    assert [site["name"] for site in told["sites"]] == list(SITES)
+    assert {run["folder"]: run["state"] for run in told["runs"]}["stopped"] == "stopped"

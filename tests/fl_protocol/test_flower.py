@@ -34,9 +34,28 @@ CALLED = {
         "flwr.supercore.inflatable.inflatable_utils.pull_objects": PULLING,
         "flwr.supercore.inflatable.inflatable_utils.pull_and_inflate_object_from_tree": PULLING,
     },
+    "secret_sharing.py": {
+        "flwr.common.secure_aggregation.crypto.shamir.create_shares": "secret threshold num",
+        "flwr.common.secure_aggregation.crypto.shamir.combine_shares": "share_list",
+        "flwr.common.secure_aggregation.crypto.symmetric_encryption.encrypt": "key plaintext",
+        "flwr.common.secure_aggregation.crypto.symmetric_encryption.decrypt": "key ciphertext",
+        "flwr.common.secure_aggregation.secaggplus_utils.share_keys_plaintext_concat": "b_share sk_share",
+        "flwr.common.secure_aggregation.secaggplus_utils.share_keys_plaintext_separate": "plaintext",
+    },
     "in_process.py": {
         "flwr.simulation.run_simulation._run_simulation": "num_supernodes client_app server_app backend_config run app_dir "
         "is_app server_app_context exit_event",
+    },
+    "control.py": {
+        "flwr.supercore.control.ControlHttpClient.from_server_address": "server_address insecure root_certificates interceptors",
+        "flwr.supercore.control.ControlHttpClient.ListNodes": "request",
+        "flwr.supercore.control.ControlHttpClient.ListRuns": "request",
+        "flwr.supercore.control.ControlHttpClient.RegisterNode": "request",
+        "flwr.supercore.control.ControlHttpClient.UnregisterNode": "request",
+        "flwr.supercore.interceptors.http.runtime_version.RuntimeVersionHttpInterceptor": "component_name",
+        "flwr.supercore.error.FlowerError.from_json": "",
+        "flwr.supercore.primitives.asymmetric.public_key_to_bytes": "",
+        "flwr.common.serde.user_config_from_proto": "",
     },
     "node_patches.py": {
         "flwr.supernode.runtime.run_clientapp.run_clientapp": "insecure parent_pid",
@@ -60,6 +79,13 @@ VALUES = {
         "flwr.common.constant.ErrorCode.REPLY_MESSAGE_UNAVAILABLE": 4,
         "flwr.common.constant.ErrorCode.NODE_UNAVAILABLE": 5,
         "flwr.common.constant.ErrorCode.CLIENT_APP_CRASHED": 8,
+    },
+    "control.py": {
+        "flwr.supercore.constant.NodeStatus.ONLINE": "online",
+        "flwr.supercore.constant.NodeStatus.OFFLINE": "offline",
+        "flwr.supercore.constant.NodeStatus.REGISTERED": "registered",
+        "flwr.supercore.constant.NodeStatus.UNREGISTERED": "unregistered",
+        "flwr.supercore.error.base.ApiErrorCode.PUBLIC_KEY_ALREADY_IN_USE": 23,
     },
     "in_process.py": {
         "flwr.supercore.constant.NOOP_FEDERATION_ID": "@none/default",

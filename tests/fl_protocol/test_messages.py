@@ -21,9 +21,15 @@ from fl_protocol.messages import (
     Evaluate,
     Introduce,
     MaskedSum,
+    Masks,
+    NoiseShare,
+    Peer,
     Probe,
     Setup,
+    ShareSecrets,
+    ShowKeys,
     Train,
+    Unmask,
     read_message,
     setup_in,
 )
@@ -52,7 +58,12 @@ EVERY = [
         report=["initial_loss"],
         acked_round=11,
         saved_round=10,
+        masks=Masks("c0ffee", ["", "gAAA="], ["squared_norm"]),
+        noise=NoiseShare(0.5, 1.25, 7),
     ),
+    ShowKeys("c0ffee", SETUP),
+    ShareSecrets("c0ffee", [Peer("00", "11", "22")], 3, [1 / 3, 0.1 + 0.2], [1.0], SETUP),
+    Unmask("c0ffee", [0, 2], SETUP),
     Evaluate(ARRAYS, SETTINGS, 12, SETUP, ("babu", {}), 11, 5),
 ]
 numbers = st.floats(allow_nan=False, allow_infinity=False)

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from clients import LocalClient, LocalSettings
-from clients.masking import host_secret
 from clients.objectives import asd
+from clients.secure.masking import host_secret
 from fl_config.options import Options
 from fl_data import Samples
 from fl_protocol.settings import local_settings

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from clients.masking import masked, public_key
+from clients.secure.masking import masked, public_key
 
 SECRETS = [bytes([number]) * 32 for number in range(1, 5)]
 SESSION = "0123456789abcdef0123456789abcdef"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fl_strategies.round.personal_scores import personal_record, worst_decile
+from fl_strategies.population.personal_scores import personal_record, worst_decile
 
 
 @pytest.mark.parametrize(("clients", "worst"), [(1, 1), (10, 1), (11, 2), (20, 2), (21, 3)])

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from deploy.connection import Connection, authority_file
+from deploy.upkeep.proxy import for_proxies
 from fl_config.errors import ConfigError
 
-CONTROL, KEYS = "127.0.0.1:9093", "federation"
+if TYPE_CHECKING:
+    from fl_protocol.flower.control import Control
+
+CONTROL, KEYS, SERVER_FOLDER = "127.0.0.1:9093", "federation", "server"
 
 
 def add_control(parser: argparse.ArgumentParser, help: str) -> None:
@@ -47,3 +56,25 @@ def number(text: str, flag: str, largest: int | None = None) -> int:
         limit = f" up to {largest}" if largest is not None else ""
         raise ConfigError(f"{flag} takes a whole number{limit}, but {text!r} was given.")
     return int(text)
+
+
+def connection(args: argparse.Namespace) -> Connection:
+    """The connection to the server that --control, --keys and --insecure describe."""
+    address(args.control, "--control")
+    os.environ.update(for_proxies(os.environ))
+    if args.insecure:
+        warn_insecure("the connection to the server is not encrypted")
+    return Connection(args.control, None if args.insecure else authority_file(Path(args.keys)))
+
+
+@contextmanager
+def control(args: argparse.Namespace) -> Iterator[Control]:
+    """The same connection, opened in this process."""
+    from fl_protocol.flower.control import Control
+
+    described = connection(args)
+    opened = Control(described.address, described.authority)
+    try:
+        yield opened
+    finally:
+        opened.close()

@@ -10,7 +10,19 @@ from pathlib import Path
 from typing import NoReturn
 
 from deploy.connection import command, environment
-from fedloom.cli.deploy.arguments import KEYS, add_control, add_keys, address, existing, number, warn_insecure
+from deploy.upkeep import DATABASE, logfile
+from deploy.upkeep.proxy import check_proxy
+from fedloom.cli.deploy.arguments import (
+    KEYS,
+    SERVER_FOLDER,
+    add_control,
+    add_keys,
+    address,
+    existing,
+    number,
+    warn_insecure,
+)
+from fedloom.cli.deploy.renew import check_client, check_server
 from fedloom.cli.flags import AddCommand, comma_list
 from fl_config.errors import ConfigError
 
@@ -39,7 +51,10 @@ def _register_server(action: AddCommand) -> None:
     parser.add_argument("--fleet", metavar="HOST:PORT", default=FLEET, help=f"where clients connect (default: {FLEET})")
     add_control(parser, "where runs are submitted; everybody who reaches it may submit")
     parser.add_argument(
-        "--folder", metavar="DIR", default="server", help="for its database and run folders (default: server)"
+        "--folder",
+        metavar="DIR",
+        default=SERVER_FOLDER,
+        help=f"for its database and run folders (default: {SERVER_FOLDER})",
     )
     add_keys(parser, "the folder with ca.crt, server.crt and server.key")
 
@@ -95,7 +110,7 @@ def command_server(args: argparse.Namespace) -> int:
     address(args.fleet, "--fleet")
     folder = Path(args.folder).resolve()
     words = ["--host", host, "--port", port, "--fleet-api-address", args.fleet]
-    words += ["--database", str(folder / "federation.db"), "--disable-runtime-dependency-installation"]
+    words += ["--database", str(folder / DATABASE), "--disable-runtime-dependency-installation"]
     if args.insecure:
         warn_insecure("anyone who reaches this server can join the federation and read what is sent")
         words.append("--insecure")
@@ -103,14 +118,16 @@ def command_server(args: argparse.Namespace) -> int:
         keys = Path(args.keys) / "server" if (Path(args.keys) / "server").is_dir() else Path(args.keys)
         for flag, file in (("ca-certfile", "ca.crt"), ("certfile", "server.crt"), ("keyfile", "server.key")):
             words += [f"--ssl-{flag}", existing(keys / file)]
+        check_server(keys)
         words.append("--enable-supernode-auth")
-    _become(folder, [command("flower-superlink"), *words])
+    _become(folder, [command("flower-superlink"), *words], "server.log", database=folder / DATABASE)
 
 
 def command_client(args: argparse.Namespace) -> int:
     from deploy.keys import client_key
 
     address(args.server, "--server")
+    check_proxy(os.environ)
     folder = Path(args.folder).resolve()
     words = ["--superlink", args.server, "--port", str(number(args.port, "--port", 65535))]
     if args.max_retries is not None:
@@ -127,7 +144,9 @@ def command_client(args: argparse.Namespace) -> int:
         words += ["--auth-supernode-private-key", str(key.resolve())]
         name = args.name or key.stem
     words += ["--node-config", node_config(name, args.data, args.partition_id, folder / "state", args.plugin or [])]
-    _become(folder, [sys.executable, "-m", "deploy.supernode", *words])
+    if not args.insecure:
+        check_client(Path(args.keys), args.server)
+    _become(folder, [sys.executable, "-m", "deploy.supernode", *words], "client.log", name=name or "")
 
 
 def node_config(
@@ -138,16 +157,20 @@ def node_config(
     for place in plugins:
         if place.endswith(".py"):
             existing_code(Path(place).expanduser())
-    if data is None:
-        return f"partition-id={number(partition or '', '--partition-id')} plugins='{own}'"
     from deploy.keys import NAME
+
+    if name is not None and not NAME.fullmatch(name):
+        raise ConfigError(f"A client's name is letters, digits, '.', '_' and '-', but {name!r} was given.")
+    if data is None:
+        called = f"name='{name}' " if name else ""
+        return f"{called}partition-id={number(partition or '', '--partition-id')} plugins='{own}'"
     from fl_data import check_dataset_spec
 
     check_dataset_spec(data)
     scheme, colon, place = data.partition(":")
     spec = f"{scheme}:{Path(place).expanduser().resolve()}" if colon else data
-    if name is None or not NAME.fullmatch(name):
-        raise ConfigError(f"A client's name is letters, digits, '.', '_' and '-', but {name!r} was given.")
+    if name is None:
+        raise ConfigError("A client with data of its own needs a --name.")
     for text in (spec, str(state), own):
         if "'" in text or "\n" in text:
             raise ConfigError(f"A path with a quotation mark cannot be given to a client, but {text!r} was: rename it.")
@@ -159,9 +182,9 @@ def existing_code(path: Path) -> None:
         raise ConfigError(f"There is no file {path}: --plugin names the files whose code this client may execute.")
 
 
-def _become(folder: Path, words: list[str]) -> NoReturn:
-    """Replace this process by Flower's, so that signals and exit codes are its own."""
+def _become(folder: Path, words: list[str], log: str, *, name: str = "", database: Path | None = None) -> NoReturn:
+    """Replace this process by Flower's, so that signals and exit codes are its own; what it says is kept in the folder's log."""
     folder.mkdir(parents=True, exist_ok=True)
+    logfile.keep_log(folder / log, name=name, database=database)
     os.chdir(folder)
-    sys.stdout.flush()
     os.execve(words[0], words, environment(folder / "flower"))

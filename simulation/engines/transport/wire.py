@@ -7,7 +7,7 @@ comes along through Ray, which is the way to another machine; or, from foreign a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,18 +93,43 @@ class Room:
     at: int = 0
     end: int = 0
     lying: Collection[int] = ()
+    lent: tuple[int, int] = (0, 0)  # from where to where for the reply that is being made
 
     def put(self, values: NDArray[Any]) -> int | None:
         """Where the numbers lie now; None if they do not fit."""
         if self.memory is None or not values.nbytes:
             return None
-        if self.lying and (place := self.memory.offset_of(values)) in self.lying:
+        place = self.memory.offset_of(values)
+        if place is not None and (self.lent[0] <= place < self.lent[1] or place in self.lying):
             return place
-        offset = -(-self.at // values.itemsize) * values.itemsize
-        if offset + values.nbytes > self.end:
+        offset = self._take(values.itemsize, values.nbytes)
+        if offset is not None:
+            self.memory.array(offset, values.dtype.str, values.shape)[...] = values
+        return offset
+
+    def lend(self, size: int) -> NDArray[np.float32] | None:
+        """Memory for a vector that is still to be written; `put` finds it there."""
+        before, offset = self.at, self._take(4, 4 * size)
+        if self.memory is None or offset is None:
             return None
-        self.memory.array(offset, values.dtype.str, values.shape)[...] = values
-        self.at = offset + values.nbytes
+        self.lent = (min(before, self.lent[0]) if self.lent[1] else before, self.at)
+        return self.memory.array(offset, "<f4", (size,))
+
+    def settle(self, arrays: Iterable[PackedArrays]) -> None:
+        """What was lent is the reply's now; it is free again if none of its arrays lies there."""
+        begin, end = self.lent
+        used = any(
+            isinstance(each.content, int) and begin <= each.content < end for one in arrays for each in one.values()
+        )
+        if end and not used and self.at == end:
+            self.at = begin
+        self.lent = (0, 0)
+
+    def _take(self, itemsize: int, nbytes: int) -> int | None:
+        offset = -(-self.at // itemsize) * itemsize
+        if self.memory is None or offset + nbytes > self.end:
+            return None
+        self.at = offset + nbytes
         return offset
 
 

@@ -31,12 +31,12 @@ def class_accuracy_figure(runs: Sequence[RunRecord]) -> Figure | None:
     return Figure([plot], 360, "column", legend=True) if marks else None
 
 
-def class_history_figure(run: RunRecord) -> Figure | None:
+def class_history_figure(run: RunRecord, most_columns: int = MOST_COLUMNS) -> Figure | None:
     """A map of the accuracy per class over the rounds, which shows what is learned late or forgotten."""
     lines = [line for line in run.metrics if isinstance(line.get("global/class_accuracy"), list)]
     if len(lines) < 3:
         return None
-    lines = [lines[position] for position in thin(len(lines), MOST_COLUMNS)]
+    lines = [lines[position] for position in thin(len(lines), most_columns)]
     values = [[_finite(value) for value in line["global/class_accuracy"]] for line in lines]
     if len({len(row) for row in values}) > 1:
         return None

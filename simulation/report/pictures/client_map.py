@@ -21,7 +21,8 @@ from simulation.report.pictures.clients import client_scores
 from simulation.report.pictures.drawing import MUTED, short
 from simulation.report.pictures.figure import Axis, Dots, Figure, Look, Plot, Shades, Unit
 
-MOST_CLIENTS = 2000  # dots; of more, so many that are spread evenly
+MOST_DOTS = 1500  # on a page; of more clients, so many that are spread evenly
+FEWEST_DOTS = 60
 NAMED = 3  # the worst served clients, which are labelled
 RADII = (4.0, 15.0)  # of a client without examples, and of the largest
 HEIGHT = 420
@@ -50,16 +51,17 @@ class Served:
         return sorted(known, key=lambda place: sign * self.values[clients[place]])[:NAMED]
 
 
-def client_map(run: RunRecord) -> ClientMap | None:
+def client_map(run: RunRecord, runs: int = 1) -> ClientMap | None:
+    """The map of one run, of so many that share a page."""
     headline = shared_headline([run])
     if run.partition and len(run.partition["client_ids"]) > 2 and len(run.partition["class_names"]) > 1:
-        return _by_labels(run, headline)
+        return _by_labels(run, headline, max(FEWEST_DOTS, MOST_DOTS // runs))
     return _by_weight(run, headline)
 
 
-def _by_labels(run: RunRecord, headline: Headline) -> ClientMap | None:
+def _by_labels(run: RunRecord, headline: Headline, most: int) -> ClientMap | None:
     split = run.partition or {}
-    step = -(-len(split["client_ids"]) // MOST_CLIENTS)
+    step = -(-len(split["client_ids"]) // most)
     clients, counts = (
         [str(client) for client in split["client_ids"]][::step],
         np.asarray(split["counts"], float)[::step],
@@ -76,8 +78,8 @@ def _by_labels(run: RunRecord, headline: Headline) -> ClientMap | None:
     plot = Plot(across, up)
     order = np.argsort(-sizes, kind="stable")  # small dots lie on large ones
     shown = [clients[i] for i in order]
-    dots = Dots(Look("clients", MUTED[0]), [short(v) for v in places[order, 0]], [short(v) for v in places[order, 1]])
-    dots.sizes = [short(radius) for radius in radii[order]]
+    dots = Dots(Look("clients", MUTED[0]), _rough(places[order, 0]), _rough(places[order, 1]))
+    dots.sizes = _rough(radii[order])
     dots.shades = [short(served.values[client]) if client in served.values else None for client in shown]
     dots.named = served.worst(shown)
     examples = {client: int(size) for client, size in zip(clients, sizes, strict=True)}
@@ -175,6 +177,11 @@ def _shades(served: Served) -> Shades:
 
 def _worst(served: Served) -> str:
     return f" The {NAMED} worst served are named." if served.better and len(served.values) > NAMED else ""
+
+
+def _rough(values: NDArray[np.float64]) -> list[float]:
+    """Three digits are a pixel, and a dot is larger than that."""
+    return [float(f"{value:.3g}") for value in values]
 
 
 def _direction(direction: NDArray[np.float64], names: Sequence[str]) -> str:

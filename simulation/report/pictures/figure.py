@@ -144,7 +144,7 @@ def plain(value: Any) -> Any:
     """The description as JSON has it, without what there is not; the numbers of a map become lines of text, which takes a fifth of
     the room where most of it is blank."""
     if isinstance(value, Cells):
-        rows = [",".join("" if one is None else f"{one:.4g}" for one in row) for row in value.values]
+        rows = [",".join(map(_cell, row)) for row in value.values]
         rest = {name.name: getattr(value, name.name) for name in fields(value) if name.name != "values"}
         return {"rows": rows} | {name: one for name, one in rest.items() if one is not None}
     if is_dataclass(value):
@@ -153,6 +153,11 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(one) for one in value]
     return value
+
+
+def _cell(value: Number) -> str:
+    """Three digits: a shade shows no more, and a page of many runs holds a hundred thousand of them."""
+    return "" if value is None else f"{value:.3g}".removeprefix("0") or "0"
 
 
 def lines_plot(x: str, y: str, unit: Unit = "number", **axis: Any) -> Plot:

@@ -33,9 +33,7 @@ def confusion_figure(run: RunRecord) -> Figure | None:
     ]
     counts = matrix[cut].astype(int).tolist()
     cells = Cells(known, "true {y}, predicted {x}: {z}\n{note} examples")
-    cells.notes = [
-        [f"{value:,} of {int(total):,}" for value in row] for row, total in zip(counts, totals[shown, 0], strict=True)
-    ]
+    cells.notes = counts
     if len(labels) <= MOST_NUMBERS:
         cells.gaps, cells.texts = True, [[str(value or "") for value in row] for row in counts]
     plot = Plot(names_axis("Predicted class", labels), names_axis("True class", labels), [cells])

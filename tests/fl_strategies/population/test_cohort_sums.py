@@ -25,7 +25,7 @@ from fl_strategies.round.cohort import Cohort
 from fl_strategies.round.resources import ServerResources
 from fl_strategies.strategy import ComposedStrategy
 from tests.fl_strategies.linear_federation import CLASSES, CLIENTS, DATA, FEATURES, Records, initial
-from tests.fl_strategies.round.test_secure_sum import SHARES, Wire, app
+from tests.fl_strategies.round.secure.test_secure_sum import SHARES, Wire, app
 
 LOCAL = LocalSettings(lr=0.1, batch_size=8)
 

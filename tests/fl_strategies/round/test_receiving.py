@@ -83,7 +83,8 @@ def test_another_round_a_stranger_and_a_second_answer_do_not_count(caplog: pytes
         came = received([reply(11, 0, 0, round=3), reply(99, 5, 5), reply(12, 1, 1), reply(12, 9, 9)])
     assert [one.client for one in came.usable] == [7]
     assert came.refused["b"] == "it answers round 3, not round 4"
-    assert "a reply from node 99" in caplog.text and "a reply from node 12" in caplog.text
+    assert "a reply from a client that was not asked" in caplog.text
+    assert "a reply from client 7, which has answered" in caplog.text
     cohort = came.cohort(SimpleNamespace(population=Population({}), answers={}), MODEL.state.omega)  # type: ignore[arg-type]
     assert np.asarray(cohort.updates).tolist() == [[0, -1]]
 

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import fl_protocol.flower.control
+from deploy.upkeep import logfile
 from fedloom.cli.main import main
-from tests.fedloom.cli.deploy.replaced import Replaced
+from tests.fedloom.cli.deploy.replaced import FakeControl, Replaced
 
 
 @pytest.fixture
@@ -24,7 +26,16 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
         raise Replaced
 
     monkeypatch.setattr(os, "execve", execve)
+    monkeypatch.setattr(logfile, "keep_log", lambda file, **names: None)
     assert main(["deploy", "init", "--server", "127.0.0.1", "--clients", "site-a,site-b"]) == 0
     x, y = np.zeros((4, 2), dtype=np.float32), np.arange(4) % 2
     np.savez("a.npz", x_train=x, y_train=y, x_test=x, y_test=y)
     return calls
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> FakeControl:
+    """A server that needs no process."""
+    made = FakeControl()
+    monkeypatch.setattr(fl_protocol.flower.control, "Control", lambda address, authority: made)
+    return made

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from deploy.upkeep import logfile
 from fedloom.cli.deploy.hosts import node_config
 from fedloom.cli.main import main
 from fl_config.errors import ConfigError
@@ -61,3 +62,22 @@ def test_a_path_that_flower_cannot_be_given_is_a_sentence(tmp_path: Path) -> Non
     with pytest.raises(ConfigError, match="name"):
         node_config("a b", f"npz:{odd / 'a.npz'}", None, tmp_path)
     assert node_config(None, None, "3", tmp_path) == "partition-id=3 plugins=''"
+    assert node_config("site-a", None, "3", tmp_path) == "name='site-a' partition-id=3 plugins=''"
+
+
+def test_each_keeps_a_log_that_speaks_of_sites_by_name(
+    started: list[Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    kept: list[tuple[Path, dict[str, Any]]] = []
+    monkeypatch.setattr(logfile, "keep_log", lambda file, **names: kept.append((file, names)))
+    for words in (
+        ["server", "--folder", "s"],
+        ["client", "--keys", f"{tmp_path}/federation/clients/site-b", "--server", "h:1", "--partition-id", "0"],
+    ):
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(Replaced):
+            main(["deploy", *words])
+    assert kept == [
+        (tmp_path / "s" / "server.log", {"name": "", "database": tmp_path / "s" / "federation.db"}),
+        (tmp_path / "client" / "client.log", {"name": "site-b", "database": None}),
+    ]

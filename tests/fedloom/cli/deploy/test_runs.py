@@ -11,6 +11,8 @@ import pytest
 import deploy.connection
 from fedloom.cli.main import main
 from fl_config.options import FLAGS
+from fl_protocol.flower.control import SubmittedRun
+from tests.fedloom.cli.deploy.replaced import FakeControl, fails
 
 
 def test_submit_hands_every_option_to_flower(
@@ -37,3 +39,18 @@ def test_submit_hands_every_option_to_flower(
     assert seen["words"][2] == "fedloom" and "--stream" in seen["words"]
     assert seen["connection"].authority is not None
     assert "here" in capsys.readouterr().out
+
+
+def test_a_run_may_be_called_by_its_folder(
+    started: list[Any], server: FakeControl, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The newest run of that folder is meant, which is the one that resumed it."""
+    seen: list[tuple[str, ...]] = []
+    monkeypatch.setattr(deploy.connection.Connection, "flwr", lambda self, *words: seen.append(words) or 0)
+    options = [(9, {"resume": "first"}), (8, {"out": "second"}), (7, {"out": "first"})]
+    server.submitted = [SubmittedRun(number, given, "running", "", None) for number, given in options]
+    assert main(["deploy", "stop", "first"]) == 0
+    assert main(["deploy", "logs", "second", "--stream"]) == 0
+    assert main(["deploy", "logs", "123"]) == 0
+    assert [words[1] for words in seen] == ["9", "8", "123"]
+    assert "did you mean 'first'" in fails(capsys, "stop", "frist")

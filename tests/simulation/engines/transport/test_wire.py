@@ -104,3 +104,24 @@ def test_numbers_come_back_as_they_were() -> None:
     back = unpack_content(pack_numbers(content), {"arrays": to_record(ARRAYS)})
     assert back["config"] == content["config"] and back["metrics"] == content["metrics"]
     assert_same(back.array_records["arrays"])
+
+
+def test_what_was_lent_to_a_reply_is_not_copied(memory: SharedMemory) -> None:
+    piece, room = room_in(memory, 4096)
+    vector = room.lend(5)
+    assert vector is not None
+    vector[:] = np.arange(5)
+    packed = pack_arrays(to_record({"a": vector[:2], "b": vector[2:], "c": np.ones(3, dtype=np.float32)}), room)
+    assert [packed[name].content for name in "abc"] == [piece.offset, piece.offset + 8, piece.offset + 20]
+    room.settle([packed])
+    assert room.at == piece.offset + 32
+    read = from_record(unpack_arrays(packed, looked_up([piece])))
+    assert [read[name].tolist() for name in "abc"] == [[0, 1], [2, 3, 4], [1, 1, 1]]
+
+
+def test_what_was_lent_for_nothing_is_free_again(memory: SharedMemory) -> None:
+    piece, room = room_in(memory, 64)
+    assert room.lend(10) is not None and room.lend(100) is None
+    room.settle(())
+    assert (room.at, room.lent) == (piece.offset, (0, 0))
+    assert room.lend(16) is not None

@@ -19,7 +19,7 @@ def test_a_figure_is_plain_json_without_what_there_is_not() -> None:
 
 
 def test_the_numbers_of_a_map_are_lines_of_text_with_nothing_where_there_is_none() -> None:
-    cells = Cells([[0.123456, None, None], [1.0, 20000.0, None]], "{z}")
+    cells = Cells([[0.123456, None, 0.0], [1.0, 20000.0, None]], "{z}")
     told = plain(Figure([Plot(Axis(names=[1, 2, 3]), Axis(names=["a", "b"]), [cells])], shades=Shades("n", 0, 1)))
     (mark,) = told["plots"][0]["marks"]
-    assert mark == {"rows": ["0.1235,,", "1,2e+04,"], "hover": "{z}", "gaps": False, "kind": "cells"}
+    assert mark == {"rows": [".123,,0", "1,2e+04,"], "hover": "{z}", "gaps": False, "kind": "cells"}

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from torch import nn
 
 from clients import LocalClient, LocalSettings
-from clients.masking import host_secret
+from clients.secure.masking import host_secret
 from fl_config.errors import ConfigError
 from fl_data import Samples
 from fl_data.discrepancy import discrepancy
 from fl_protocol.codec import CONFIG, pack
 from fl_protocol.messages import MaskedSum, Setup, read_message
 from fl_strategies.checkpoint import load_checkpoint, save_checkpoint
-from fl_strategies.round.secure_sum import secure_sum
+from fl_strategies.round.secure.secure_sum import secure_sum
 from fl_strategies.strategy import ComposedStrategy
 from simulation.engines.inline import InlineGrid
 from tests.fl_strategies.linear_federation import CLASSES, CLIENTS, DATA, FEATURES, Records, initial

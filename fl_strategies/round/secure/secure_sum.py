@@ -1,4 +1,4 @@
-"""The server's half of a secure sum: it hands round public keys and adds up masked vectors (clients/masking.py)."""
+"""The server's half of a secure sum: it hands round public keys and adds up masked vectors (clients/secure/masking.py)."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from fl_strategies.round.personal_scores import personal_record, worst_decile
+from fl_strategies.population.personal_scores import personal_record, worst_decile
 
 
 @pytest.mark.parametrize(("clients", "expected"), [(1, 0.0), (10, 0.0), (11, 0.5), (30, 1.0)])

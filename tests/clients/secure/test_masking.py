@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clients.masking import host_secret, masked, public_key
+from clients.secure.masking import host_secret, masked, public_key
 from fl_config.errors import ConfigError
 
 

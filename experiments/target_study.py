@@ -1,0 +1,238 @@
+"""FedSSA by class shares and by the paper's criterion, beside FedAvg, on every kind of target (section A of the README).
+
+    python -m experiments.target_study cifar10-drawn cifar10-pairs --seeds 0 1 2 3 4      models for seven targets per seed
+    python -m experiments.target_study every-round --seeds 0 1 2 3 4                      the paper's Algorithm 1, two targets per seed
+    python -m experiments.target_study table                                              what is there so far, as Markdown
+
+In the mode `customise` the size-weighted average goes out, so that what clients train does not depend on the target: one run serves
+all targets and both criteria, by the code that a run uses (`Ssa.customised`). A run that was stopped goes on. Results are one small JSON file
+per case and seed in `experiments/targets/`.
+
+`drawn` is `shards:2`, two classes per client at random; `pairs` gives client k the classes 2k and 2k + 1; `dirichlet10` has ten clients by a
+Dirichlet draw of 0.5 and `dirichlet50` fifty of which ten take part in a round.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import client_app
+from experiments.measure import finished, markdown, records
+from fl_config.options import as_flat
+from fl_data import Dataset, Samples, load, target_set
+from fl_data.division import counts_of
+from fl_protocol.types import State
+from fl_runs.plan import Plan
+from fl_strategies.round.cohort import Cohort, weighted_sum
+from fl_strategies.round.resources import ServerResources
+from fl_strategies.weighting.base import Weighed, Weights
+from fl_strategies.weighting.ssa import Ssa, SsaParams
+from fl_tasks.classification import evaluate as evaluate_classes
+from server_app import open_server
+from simulation import run
+from simulation.engines.inline import InlineGrid
+from simulation.runner import prepare
+
+KEPT = Path("experiments/targets")
+TRAINING = {"model": "lenet", "batch-size": 64, "lr": 0.01, "momentum": 0.9, "engine": "inline"}
+CIFAR = {**TRAINING, "dataset": "cifar10", "clients": 5, "rounds": 20, "epochs": 2}
+FASHION = {**TRAINING, "dataset": "fashion-mnist", "clients": 5, "rounds": 12, "epochs": 1}
+CASES: dict[str, dict[str, Any]] = {
+    "cifar10-drawn": {**CIFAR, "partition": "shards:2"},
+    "cifar10-pairs": {**CIFAR, "partition": "pairs"},
+    "cifar10-dirichlet10": {**CIFAR, "partition": "dirichlet:0.5", "clients": 10, "rounds": 12},
+    "cifar10-dirichlet50": {**CIFAR, "partition": "dirichlet:0.5", "clients": 50, "fraction": 0.2},
+    "fashion-drawn": {**FASHION, "partition": "shards:2"},
+    "fashion-pairs": {**FASHION, "partition": "pairs"},
+    "fashion-dirichlet10": {**FASHION, "partition": "dirichlet:0.5", "clients": 10},
+}
+TARGETS = [*(f"skew:{client}" for client in range(5)), "imbalanced:100", "uniform"]
+LAST = 5  # rounds at the end in which shares are learned; views in the last one only, as they take longest
+EVERY_ROUND, EVERY_TARGETS, WARM = "every-round", (0, 1), 2
+SHARES, VIEWS = SsaParams(criterion="shares"), SsaParams()
+
+
+def pairs_file(data: Dataset, path: Path, clients: int) -> str:
+    labels = np.asarray(data.y_train)
+    own = [np.flatnonzero((labels == 2 * k) | (labels == 2 * k + 1)).tolist() for k in range(clients)]
+    path.write_text(json.dumps(own))
+    return f"file:{path}"
+
+
+def options(case: str, seed: int, work: Path) -> dict[str, Any]:
+    given = {**CASES[case], "seed": seed}
+    if given["partition"] == "pairs":
+        data = load(given["dataset"])
+        given["partition"] = pairs_file(data, work / f"{case}.json", given["clients"])
+    return given
+
+
+class Target:
+    """One target: what the server sees of it, and its labelled copy for the score."""
+
+    def __init__(self, spec: str, plan: Plan, data: Dataset) -> None:
+        cpu, seed = torch.device("cpu"), plan.config.seed
+        x, y = target_set(spec, data, counts_of(plan.config, data), seed)
+        self.name, self.seen, self.labelled = spec, Samples(x, None, data, cpu), Samples(x, y, data, cpu)
+
+    def accuracy(self, cohort: Cohort, server: ServerResources, weights: Weights) -> float:
+        vector = (cohort.sent + weighted_sum(weights, cohort.updates)).astype(np.float32)
+        return float(evaluate_classes(server.model(vector).model, self.labelled).accuracy)
+
+
+class Study(Ssa):
+    """FedAvg's weights go out; in the last rounds both criteria are asked about every target, and nothing is used of that."""
+
+    def __init__(self, targets: Sequence[Target], rounds: int, path: Path) -> None:
+        super().__init__(SHARES)
+        self.targets, self.rounds, self.path = targets, rounds, path
+
+    def customises(self, round: int, last_round: int) -> bool:
+        return round > self.rounds - LAST
+
+    def customised(self, cohort: Cohort, state: State, server: ServerResources) -> Weighed:
+        found = {target.name: self.look(target, cohort, replace(server, target=target.seen)) for target in self.targets}
+        known = json.loads(self.path.read_text()) if self.path.exists() else {}
+        self.path.write_text(json.dumps({**known, str(cohort.round): found}))
+        return cohort.share, state, {}
+
+    def look(self, target: Target, cohort: Cohort, server: ServerResources) -> dict[str, Any]:
+        told: dict[str, Any] = {"fedavg": target.accuracy(cohort, server, cohort.share)}
+        rules = {"shares": Ssa(SHARES)} | ({"views": Ssa(VIEWS)} if cohort.round == self.rounds else {})
+        for name, rule in rules.items():
+            weights, _, metrics = rule.customised(cohort, {}, server)
+            first = cohort.ids[int(np.argmax(weights))]
+            told |= {name: target.accuracy(cohort, server, weights), f"{name}_first": first}
+            if name == "shares":
+                told["residual"] = round(float(metrics["ssa/shares_residual"]), 4)
+        return {key: round(value, 4) if isinstance(value, float) else value for key, value in told.items()}
+
+
+def study(case: str, seed: int, work: Path) -> None:
+    kept, folder, found = (
+        KEPT / f"{case}-seed{seed}.json",
+        work / f"{case}-seed{seed}",
+        work / f"{case}-seed{seed}.found",
+    )
+    if kept.exists():
+        return
+    given = options(case, seed, work)
+    if not finished(folder):
+        started = (folder / "config.toml").exists()
+        fresh = {**given, "strategy": "fedssa-shares", "out": str(folder), "eval-every": given["rounds"]}
+        plan = prepare({"resume": str(folder)} if started else fresh)
+        server = open_server(plan)
+        data = load(given["dataset"])
+        targets = [Target(spec, plan, data) for spec in TARGETS]
+        server.strategy.weave.weighting = Study(targets, given["rounds"], found)
+        server.run(InlineGrid(client_app.app, given["clients"], as_flat(plan.config)))
+    shown = {key: value for key, value in given.items() if key not in ("engine", "seed")} | CASES[case]
+    keep(kept, {"case": case, "seed": seed, "setting": shown, "rounds": json.loads(found.read_text())})
+
+
+def every_round(seed: int, work: Path) -> None:
+    """The accuracy after every round on the target itself, where the learned model goes out again."""
+    for client in EVERY_TARGETS:
+        name = f"every-round-skew{client}-seed{seed}"
+        kept, folder = KEPT / f"{name}.json", work / name
+        if kept.exists():
+            continue
+        if not finished(folder):
+            started = (folder / "config.toml").exists()
+            fresh = {**options("cifar10-drawn", seed, work), "strategy": "fedssa-shares", "target": f"skew:{client}"}
+            fresh |= {"ssa.mode": "every_round", "ssa.warmup_rounds": WARM, "out": str(folder)}
+            run({"resume": str(folder), "engine": "inline"} if started else fresh)
+        lines = [line for line in records(folder) if line["round"]]
+        accuracy = [round(line["global/accuracy"], 4) for line in lines]
+        first = [int(np.argmax(line["weights"])) for line in lines]
+        keep(kept, {"case": EVERY_ROUND, "seed": seed, "target": client, "accuracy": accuracy, "first": first})
+
+
+def keep(path: Path, result: Mapping[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(result, separators=(",", ":")) + "\n")
+    print(path, flush=True)
+
+
+def results(case: str) -> Iterator[dict[str, Any]]:
+    for path in sorted(KEPT.glob("*.json")):
+        result = json.loads(path.read_text())
+        if result["case"] == case:
+            yield result
+
+
+def table() -> str:
+    """By case and kind of target: mean accuracies in the last round, and how often the right client came first."""
+    rows = []
+    for case in CASES:
+        runs = list(results(case))
+        for kind in ("skew", "imbalanced:100", "uniform") if runs else ():
+            last = [(spec, found) for each in runs for spec, found in list(each["rounds"].values())[-1].items()]
+            chosen = [(spec, found) for spec, found in last if spec.startswith(kind)]
+            means = [
+                f"{100 * np.mean([found[key] for _, found in chosen]):.1f}" for key in ("fedavg", "views", "shares")
+            ]
+            worst = min(100 * (found["shares"] - found["fedavg"]) for _, found in chosen)
+            residual = max(found["residual"] for _, found in chosen)
+            rows.append([case, kind, len(runs), *means, f"{worst:+.1f}", *first(case, kind, chosen), f"{residual:.2f}"])
+    heads = [
+        "case",
+        "target",
+        "seeds",
+        "FedAvg",
+        "views",
+        "shares",
+        "worst gain",
+        "views first",
+        "shares first",
+        "residual",
+    ]
+    steady = []
+    for each in results(EVERY_ROUND):
+        curve = 100 * np.array(each["accuracy"][WARM:])
+        fall = max(0.0, float((curve[:-1] - curve[1:]).max()))
+        right = sum(place == each["target"] for place in each["first"][WARM:])
+        shown = " ".join(f"{value:.0f}" for value in curve)
+        steady.append([each["seed"], f"skew:{each['target']}", shown, f"{fall:.1f}", f"{right} of {len(curve)}"])
+    rounds = ["seed", "target", f"accuracy after rounds {WARM + 1}, ...", "largest fall", "right client first"]
+    return markdown(heads, rows) + "\n\n" + markdown(rounds, steady)
+
+
+def first(case: str, kind: str, chosen: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
+    """How often the target's own client has the largest weight; there is such a client where each has classes of its own."""
+    if kind != "skew" or "dirichlet" in case:
+        return ["-", "-"]
+    counts = [sum(found[f"{name}_first"] == int(spec[5:]) for spec, found in chosen) for name in ("views", "shares")]
+    return [f"{count} of {len(chosen)}" for count in counts]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="FedSSA on seven targets per case and seed.")
+    known = [*CASES, EVERY_ROUND, "table"]
+    parser.add_argument("tasks", nargs="+", choices=known, metavar="TASK", help=f"what to do: {', '.join(known)}")
+    parser.add_argument("--work", type=Path, default=Path("runs/experiments"), help="folder of the run folders")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
+    given = parser.parse_args()
+    given.work.mkdir(parents=True, exist_ok=True)
+    torch.set_num_threads(1)
+    for task in given.tasks:
+        if task == "table":
+            print(table())
+            continue
+        for seed in given.seeds:
+            if task == EVERY_ROUND:
+                every_round(seed, given.work)
+            else:
+                study(task, seed, given.work)
+
+
+if __name__ == "__main__":
+    main()

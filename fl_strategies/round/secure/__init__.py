@@ -1,0 +1,1 @@
+"""The server's half of what is summed under masks: small vectors, and whole updates with recovery from dropouts."""
