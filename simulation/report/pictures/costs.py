@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -46,7 +46,7 @@ def _seconds_by_round(run: RunRecord) -> Figure | None:
     starts = [rounds[members[0]] for members in columns]
     x = Axis("Round", "round", starts, grid=False)
     plot = Plot(x, Axis("Seconds", from_zero=True), stacked=True)
-    for phase, colour in _phase_colours([run]).items():
+    for phase, colour in _phase_colours([phases]).items():
         if phase in phases:
             values = [short(float(np.mean([phases[phase][i] for i in members]))) for members in columns]
             plot.marks.append(Bars(Look(phase, colour), list(starts), values))
@@ -57,17 +57,18 @@ def _seconds_by_configuration(runs: Sequence[RunRecord]) -> Figure | None:
     groups = group_runs(runs)
     labels = [group.label for group in groups]
     plot = Plot(Axis("Seconds per round", from_zero=True), names_axis("", labels), across=True, stacked=True)
-    for phase, colour in _phase_colours(runs).items():
-        means = [mean_of([v for run in group.runs for v in _seconds(run)[1].get(phase, [])]) for group in groups]
+    spent = [[_seconds(run)[1] for run in group.runs] for group in groups]
+    for phase, colour in _phase_colours([one for of_group in spent for one in of_group]).items():
+        means = [mean_of([value for one in of_group for value in one.get(phase, [])]) for of_group in spent]
         if any(value is not None for value in means):
             plot.marks.append(Bars(Look(phase, colour), means, list(labels)))
     height = max(280, 130 + 40 * len(groups))
     return Figure([plot], height, "column", legend=True) if plot.marks else None
 
 
-def _phase_colours(runs: Sequence[RunRecord]) -> dict[str, str]:
+def _phase_colours(spent: Sequence[Mapping[str, object]]) -> dict[str, str]:
     """The colour of each phase: those of every run in the order of a round, then those of these runs only."""
-    names = dict.fromkeys([*PHASES, *(phase for run in runs for phase in _seconds(run)[1])])
+    names = dict.fromkeys([*PHASES, *(phase for one in spent for phase in one)])
     return {phase: MUTED[index % len(MUTED)] for index, phase in enumerate(names)}
 
 
