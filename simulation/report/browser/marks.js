@@ -65,7 +65,7 @@ function drawBars(mark, plot, sx, sy, parent, found, base, turn, turns) {
     if (typeof length !== "number" || !across.has(name)) return;
     const low = plot.stacked ? base.get(name) ?? 0 : 0;
     if (plot.stacked) base.set(name, low + length);
-    const whole = mark.widths ? Math.abs(across.at(name + mark.widths[place]) - across.at(name)) - 1 : across.band * (across.band < 6 ? 1 : plot.across ? 0.6 : 0.78);
+    const whole = mark.widths ? Math.abs(across.at(name + mark.widths[place]) - across.at(name)) - 1 : Math.min(across.band * (across.band < 6 ? 1 : plot.across ? 0.6 : 0.78), plot.across ? 30 : plot.stacked ? 56 : 64 * turns);
     const width = plot.stacked ? whole : whole / turns;
     const start = across.at(name) - whole / 2 + (plot.stacked ? 0 : turn * width);
     const [a, b] = [along.at(low), along.at(low + length)], begin = Math.min(a, b), size = Math.max(Math.abs(b - a), length ? 0.5 : 0);

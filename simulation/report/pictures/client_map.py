@@ -75,11 +75,14 @@ def _by_labels(run: RunRecord, headline: Headline, most: int) -> ClientMap | Non
     radii = RADII[0] + (RADII[1] - RADII[0]) * np.sqrt(sizes / max(sizes.max(), 1))
     names = class_names(run, counts.shape[1])
     across, up = (Axis(_direction(one, names), labelled=False, grid=False) for one in directions)
+    if not directions[1].any():  # mixes that differ in one way only leave room for the figure itself
+        up = Axis(served.what, served.unit)
+        places[:, 1] = [served.values.get(client, np.nan) for client in clients]
     plot = Plot(across, up)
     order = np.argsort(-sizes, kind="stable")  # small dots lie on large ones
     shown = [clients[i] for i in order]
     dots = Dots(Look("clients", MUTED[0]), _rough(places[order, 0]), _rough(places[order, 1]))
-    dots.sizes = _rough(radii[order])
+    dots.sizes = [short(radius) for radius in radii[order].round(1)]
     dots.shades = [short(served.values[client]) if client in served.values else None for client in shown]
     dots.named = served.worst(shown)
     examples = {client: int(size) for client, size in zip(clients, sizes, strict=True)}
@@ -111,14 +114,14 @@ def _by_weight(run: RunRecord, headline: Headline) -> ClientMap | None:
 
 
 def principal_plane(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Each row's place in the plane in which rows differ most, and the plane's two directions (zero where there is none).
+    """Each row's place in the plane in which rows differ most, and the plane's two directions (zero where rows do not differ so).
 
     The largest part of a direction is positive, so that the same rows always give the same picture.
     """
     centred = rows - rows.mean(axis=0)
-    _, _, directions = np.linalg.svd(centred, full_matrices=False)
+    _, strengths, directions = np.linalg.svd(centred, full_matrices=False)
     plane = np.zeros((2, rows.shape[1]))
-    found = directions[:2]
+    found = directions[:2][strengths[:2] > 1e-9 * max(1.0, strengths[0])]
     signs = np.sign(found[np.arange(len(found)), np.abs(found).argmax(axis=1)])
     plane[: len(found)] = found * np.where(signs == 0, 1, signs)[:, None]
     return centred @ plane.T, plane
@@ -179,9 +182,9 @@ def _worst(served: Served) -> str:
     return f" The {NAMED} worst served are named." if served.better and len(served.values) > NAMED else ""
 
 
-def _rough(values: NDArray[np.float64]) -> list[float]:
+def _rough(values: NDArray[np.float64]) -> list[float | None]:
     """Three digits are a pixel, and a dot is larger than that."""
-    return [float(f"{value:.3g}") for value in values]
+    return [float(f"{value:.3g}") if np.isfinite(value) else None for value in values]
 
 
 def _direction(direction: NDArray[np.float64], names: Sequence[str]) -> str:

@@ -37,7 +37,7 @@ def test_the_plane_keeps_distances_of_three_classes_and_does_not_depend_on_luck(
     np.testing.assert_allclose(places[0], places[3], atol=1e-12)
     assert all(direction[np.abs(direction).argmax()] > 0 for direction in directions)
     places, directions = principal_plane(np.array([[1.0, 0.0], [0.0, 1.0]]))
-    assert places.shape == (2, 2) and directions.shape == (2, 2)
+    assert places.shape == (2, 2) and not directions[1].any() and not places[:, 1].any()
 
 
 def test_clients_with_like_labels_are_neighbours_and_the_worst_are_named() -> None:
@@ -53,6 +53,8 @@ def test_clients_with_like_labels_are_neighbours_and_the_worst_are_named() -> No
     assert abs(place["0"] - place["4"]) < abs(place["0"] - place["1"])
     assert dots.details[0] == "40 examples: 100% dog"
     assert "accuracy to be expected" in found.caption and "are named" in found.caption
+    assert dots.y == pytest.approx(dots.shades)  # two classes differ in one way only
+    assert (found.figure.plot.y.title, found.figure.plot.y.unit) == ("expected accuracy", "share")
     assert found.figure.plot.x.title == "← more cat · more dog →" or "more dog · more cat" in found.figure.plot.x.title
 
 
