@@ -20,6 +20,7 @@ from safetensors.numpy import save
 
 from fl_config.errors import ConfigError, RunCutShort, trouble
 from fl_config.files import naming, write_atomically
+from fl_config.held_files import held
 from fl_config.toml import Scalar, to_toml
 from fl_protocol.code import Code
 from fl_protocol.types import ClientId
@@ -62,7 +63,7 @@ class RunFolder(Observer):
             if resume_after is not None:
                 self._rewind(resume_after)
             write_atomically(path / CONFIG, to_toml(config).encode())
-            self.handler = Log(path / LOG, encoding="utf-8")
+            self.handler = held(Log(path / LOG, encoding="utf-8"))  # it shows that the run goes on
         except OSError:
             if resume_after is None:
                 shutil.rmtree(path, ignore_errors=True)  # the same command may be given again

@@ -91,7 +91,6 @@ TESTS_OF_MANY = {
     "deploy/test_private.py": "clients that have data of their own",
     "deploy/test_security.py": "who is let in, and what an eavesdropper sees",
     "fl_strategies/round/test_flower_seam.py": "where Flower's wrappers and subclasses take hold of a strategy",
-    "simulation/report/test_browser.py": "the page with its script and its style, in a browser",
 }
 
 SHARED_NAMES = {

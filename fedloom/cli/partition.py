@@ -85,6 +85,10 @@ def draw(
 
     if picture.suffix == ".png":
         partition_png(counts, class_names, clients, picture)
-    else:
-        page = partition_figure(counts, class_names, clients, title).to_html(include_plotlyjs=True)
-        write_atomically(picture, page.encode())
+        return
+    from simulation.report.page import filled
+    from simulation.report.panel import Panel
+
+    caption = "Examples of each class that each client holds, and above them the client's total."
+    panel = Panel(caption, {"": partition_figure(counts, class_names, clients)})
+    write_atomically(picture, filled([("Who holds what", panel)], title=title).encode())

@@ -79,7 +79,8 @@ def key_figures(runs: Sequence[RunRecord]) -> list[tuple[str, str, str]]:
             remark = (
                 _evaluated_at(runs[0], what, headline) if len(runs) == 1 else "mean over seeds" if single else strategy
             )
-            heading = f"{what.capitalize()} {headline.name}" if single else f"{highest} {what} {headline.name}"
+            now = "Latest" if what == "final" and not all(run.finished for run in runs) else what.capitalize()
+            heading = f"{now} {headline.name}" if single else f"{highest} {what} {headline.name}"
             shown.append((heading, figure_text(value, headline.key), remark))
     if len(runs) > 1:
         shown.append(("Runs", str(len(runs)), f"{len(rows)} configuration{'s' * (len(rows) > 1)}"))

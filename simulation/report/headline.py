@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from fl_runs.reading import Headline, RunRecord
+from simulation.report.pictures.figure import Unit
 
 Spread = tuple[float, float | None]  # the mean over seeds and, of several, the sample deviation
 
@@ -27,12 +28,8 @@ def is_share(key: str) -> bool:
     return key.endswith("accuracy")
 
 
-def hover_format(key: str) -> str:
-    return ".1%" if is_share(key) else ".4~g"
-
-
-def tick_format(key: str) -> str:
-    return ".0%" if is_share(key) else ".3~g"
+def unit_of(key: str) -> Unit:
+    return "share" if is_share(key) else "number"
 
 
 def figure_text(value: Spread | None, key: str) -> str:

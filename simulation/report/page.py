@@ -9,23 +9,26 @@ import base64
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import jinja2
-import numpy as np
 from markupsafe import Markup
-from plotly.offline import get_plotlyjs
 
 from fl_config.files import write_atomically
 from fl_runs.reading import Headline, RunRecord, group_runs, read_runs
 from simulation.report import facts
 from simulation.report.headline import shared_headline
+from simulation.report.panel import Panel
 from simulation.report.pictures.drawing import colour_of
-from simulation.report.sections import SECTIONS, Panel
+from simulation.report.pictures.figure import plain
+from simulation.report.sections import SECTIONS
+from simulation.report.sites import site_headings, sites_of
 from simulation.report.table import comparison
 
-HERE = Path(__file__).parent
+BROWSER = Path(__file__).parent / "browser"
+SCRIPTS = ("scale.js", "marks.js", "figure.js", "pointer.js", "page.js")  # in the order in which they need each other
 MOST_DROPPED = 200
 RESULTS = "are the mean over seeds ± the sample standard deviation, where there are several; MB and time are those of a mean run."
 TESTED = (
@@ -44,6 +47,16 @@ RECORD_ERRORS = """
 """
 
 
+@dataclass(frozen=True)
+class Frame:
+    """What a dashboard puts around a page: what stands above it, its style, and a script that is one with the page's."""
+
+    above: Markup
+    style: str
+    script: str
+    token: str  # of the state of the files that the page shows
+
+
 def write_report(folders: Sequence[Path], out: Path, title: str | None = None, baseline: str = "") -> Path:
     """Write the page for these run folders to `out`; a page that is already there is replaced at once or not at all."""
     if not folders:
@@ -53,19 +66,23 @@ def write_report(folders: Sequence[Path], out: Path, title: str | None = None, b
     return out
 
 
-def render(runs: Sequence[RunRecord], title: str | None = None, baseline: str = "") -> str:
+def render(runs: Sequence[RunRecord], title: str | None = None, baseline: str = "", frame: Frame | None = None) -> str:
     """The page as text; the same runs give the same page."""
     groups, table = group_runs(runs), comparison(runs, baseline)
     panels = [(name, build(runs)) for name, build in SECTIONS]
     named = "Accuracies" if shared_headline(runs) == Headline() else "Figures"
     return filled(
         [(panel.title or name, panel) for name, panel in panels if panel is not None],
+        frame,
         title=title or facts.title_of(groups),
         subtitle=facts.subtitle_of(runs),
         key=[(group.label, colour_of(i), i) for i, group in enumerate(groups)],
         headline=facts.key_figures(runs),
         headings=table.headings,
         rows=table.cells() if len(runs) > 1 else [],
+        numeric=range(2, 7),
+        sites=sites_of(runs),
+        site_headings=site_headings(runs),
         rows_caption=f"{named} {RESULTS}{TESTED if table.tested else ''}",
         warnings=facts.warnings_of(runs),
         model_of=facts.model_of,
@@ -77,22 +94,22 @@ def render(runs: Sequence[RunRecord], title: str | None = None, baseline: str = 
     )
 
 
-def filled(panels: Sequence[tuple[str, Panel]], **content: Any) -> str:
+def filled(panels: Sequence[tuple[str, Panel]], frame: Frame | None = None, **content: Any) -> str:
     """A page of these sections by their names; what else there may be on it is left out where it is not given."""
-    slots = [
-        [{"label": label, "figure": figure.to_plotly_json()} for label, figure in p.figures.items()] for _, p in panels
-    ]
-    scripts = [RECORD_ERRORS, get_plotlyjs(), (HERE / "report.js").read_text(encoding="utf-8")]
+    panels = paired_up(panels)
+    slots = [[{"label": label, "figure": plain(figure)} for label, figure in p.figures.items()] for _, p in panels]
+    scripts = [RECORD_ERRORS, page_script(frame.script if frame else "")]
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     nothing: dict[str, Any] = dict.fromkeys(
-        ("subtitle", "key", "headline", "rows", "warnings", "dropped", "differences", "groups", "runs", "versions"), ()
+        ("subtitle key headline rows numeric sites warnings dropped differences groups runs versions").split(), ()
     )
     page = {**nothing, **content}
-    return environment.from_string((HERE / "report.html").read_text(encoding="utf-8")).render(
-        policy=_policy(scripts),
-        style=Markup((HERE / "report.css").read_text(encoding="utf-8")),
+    return environment.from_string((BROWSER / "page.html").read_text(encoding="utf-8")).render(
+        policy=policy_of(scripts, live=frame is not None),
+        style=Markup(page_style() + (frame.style if frame else "")),
+        frame=frame,
         scripts=[Markup(script) for script in scripts],
         figures=[embed(slot) for slot in slots],
         sections=panels,
@@ -101,20 +118,38 @@ def filled(panels: Sequence[tuple[str, Panel]], **content: Any) -> str:
     )
 
 
+def paired_up(panels: Sequence[tuple[str, Panel]]) -> list[tuple[str, Panel]]:
+    """Narrow panels stand in pairs; one that has no neighbour takes the whole width."""
+    arranged: list[tuple[str, Panel]] = []
+    waiting = False  # the last one is narrow and stands alone
+    for name, panel in panels:
+        if panel.wide and waiting:
+            arranged[-1] = (arranged[-1][0], replace(arranged[-1][1], wide=True))
+        waiting = not panel.wide and not waiting
+        arranged.append((name, panel))
+    if waiting:
+        arranged[-1] = (arranged[-1][0], replace(arranged[-1][1], wide=True))
+    return arranged
+
+
+def page_style() -> str:
+    return (BROWSER / "style.css").read_text(encoding="utf-8")
+
+
+def page_script(more: str = "") -> str:
+    """What draws the figures, as one script that leaves no names behind."""
+    texts = [*((BROWSER / name).read_text(encoding="utf-8") for name in SCRIPTS), more]
+    return "(() => {\n" + "\n".join(texts) + "})();\n"
+
+
 def embed(value: Any) -> Markup:
     """JSON that cannot end the script element it stands in, whatever text it holds."""
-    text = json.dumps(value, default=_json_ready, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
 
-def _json_ready(value: Any) -> Any:
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    return value.to_plotly_json()
-
-
-def _policy(scripts: Sequence[str]) -> str:
-    """A content security policy under which these scripts run and nothing else does."""
+def policy_of(scripts: Sequence[str], live: bool = False) -> str:
+    """A content security policy under which these scripts run and nothing else does; a live page may ask its own server."""
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     return "; ".join(
         [
@@ -122,5 +157,8 @@ def _policy(scripts: Sequence[str]) -> str:
             "script-src " + " ".join(f"'sha256-{one}'" for one in hashes),
             "style-src 'unsafe-inline'",
             "img-src data: blob:",
+            "base-uri 'none'",
+            "form-action 'none'",
+            *(["connect-src 'self'"] if live else []),
         ]
     )

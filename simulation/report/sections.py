@@ -7,26 +7,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-import plotly.graph_objects as go
-
 from fl_runs.reading import Headline, RunRecord, group_runs
+from simulation.report.client_sections import (
+    client_map_panel,
+    client_panel,
+    cluster_panel,
+    cuau_panel,
+    personal_panel,
+)
 from simulation.report.headline import shared_headline, title_of
-from simulation.report.pictures import classes, clients, costs, curves, partition, personal, predictions, weights
+from simulation.report.panel import Panel
+from simulation.report.pictures import classes, costs, curves, partition, predictions, weights
 from simulation.report.pictures.drawing import MOST_COLUMNS
-
-
-@dataclass
-class Panel:
-    """What a section shows: a sentence on how to read it, and one figure, or several to choose from by their labels."""
-
-    caption: str
-    figures: dict[str, go.Figure] = field(default_factory=dict)
-    wide: bool = True
-    keyed: bool = False  # traces are configurations, so that the page's own key stands for the legend
-    title: str = ""  # where it is not the section's own
+from simulation.report.pictures.figure import Figure
 
 
 def headline_panel(runs: Sequence[RunRecord]) -> Panel:
@@ -57,25 +52,34 @@ def further_panel(runs: Sequence[RunRecord]) -> Panel | None:
 
 def loss_panel(runs: Sequence[RunRecord]) -> Panel | None:
     figure = None if shared_headline(runs).name == "loss" else curves.loss_figure(runs)
-    return figure and Panel(
-        "Mean loss of the global model on the server's evaluation examples.", {"": figure}, False, True
+    return (
+        Panel("Mean loss of the global model on the server's evaluation examples.", {"": figure}, False, True)
+        if figure
+        else None
     )
 
 
 def train_loss_panel(runs: Sequence[RunRecord]) -> Panel | None:
     figure = curves.loss_figure(runs, "train/loss")
-    return figure and Panel("Mean loss that the round's clients saw while they trained.", {"": figure}, False, True)
+    return (
+        Panel("Mean loss that the round's clients saw while they trained.", {"": figure}, False, True)
+        if figure
+        else None
+    )
 
 
 def class_panel(runs: Sequence[RunRecord]) -> Panel | None:
     figure = classes.class_accuracy_figure(runs)
-    return figure and Panel(
-        "Accuracy of the global model on each class, at the last evaluation.", {"": figure}, keyed=True
+    return (
+        Panel("Accuracy of the global model on each class, at the last evaluation.", {"": figure}, keyed=True)
+        if figure
+        else None
     )
 
 
 def class_history_panel(runs: Sequence[RunRecord]) -> Panel | None:
-    figures = {run.name: figure for run in runs if (figure := classes.class_history_figure(run))}
+    most = max(40, MOST_COLUMNS // max(1, len(runs) // 4))  # many runs share the page's size
+    figures = {run.name: figure for run in runs if (figure := classes.class_history_figure(run, most))}
     return (
         Panel("Accuracy of each class as the rounds go by: which are learned late, and which are forgotten.", figures)
         if figures
@@ -103,53 +107,8 @@ def calibration_panel(runs: Sequence[RunRecord]) -> Panel | None:
     return Panel(caption, figures, wide=False) if figures else None
 
 
-def client_panel(runs: Sequence[RunRecord]) -> Panel | None:
-    headline, figure = shared_headline(runs), clients.client_figure(runs)
-    several = " One dot per run." if len(runs) > 1 else ""
-    caption = (
-        f"The {headline.name} of each client on its own held-out data at the last evaluation, the worst first.{several}"
-    )
-    return figure and Panel(caption, {"": figure}, keyed=len(runs) > 1, title=f"{title_of(headline)} by client")
-
-
-def personal_panel(runs: Sequence[RunRecord]) -> Panel | None:
-    figure, headline = personal.personal_figure(runs), shared_headline(runs)
-    keyed = len(group_runs(runs)) > 1
-    if headline == Headline():
-        caption = (
-            "How accurate the clients' own models are on their own held-out data: a line further right serves clients "
-            "better, a steeper one serves them more equally."
-        )
-        return figure and Panel(caption, {"": figure}, keyed=keyed)
-    side = "left" if headline.better == "less" else "right"
-    caption = (
-        f"How the {headline.name} on their own held-out data is spread over the clients: a line further {side} serves "
-        "clients better, a steeper one serves them more equally."
-    )
-    return figure and Panel(caption, {"": figure}, keyed=keyed, title=f"{headline.name} over the clients")
-
-
-def cuau_panel(runs: Sequence[RunRecord]) -> Panel | None:
-    figures = {run.name: figure for run in runs if (figure := personal.cuau_figure(run))}
-    caption = (
-        "What the server saw of each client in one shot, CUAU, against how skewed its labels really are, which only a "
-        "simulation knows."
-    )
-    return Panel(caption, figures, wide=False) if figures else None
-
-
-def cluster_panel(runs: Sequence[RunRecord]) -> Panel | None:
-    figures = {run.name: figure for run in runs if (figure := personal.cluster_figure(run))}
-    headline = shared_headline(runs)
-    what, title = (
-        ("Accuracy", "") if headline == Headline() else (f"The {headline.name}", f"{headline.name} by cluster")
-    )
-    caption = f"{what} of the clients' own models, cluster by cluster; cluster 1 has the least skewed labels."
-    return Panel(caption, figures, wide=False, title=title) if figures else None
-
-
 def partition_panel(runs: Sequence[RunRecord]) -> Panel | None:
-    figures: dict[str, go.Figure] = {}
+    figures: dict[str, Figure] = {}
     for label, split in _partitions(runs).items():
         figures[label] = partition.partition_figure(split["counts"], split["class_names"], split["client_ids"])
     caption = "Examples of each class that each client holds, and above them the client's total."
@@ -174,13 +133,13 @@ def traffic_panel(runs: Sequence[RunRecord]) -> Panel | None:
     figure = costs.traffic_figure(runs)
     ways = "both ways, one on top of the other" if len(group_runs(runs)) == 1 else "both ways together"
     caption = f"Data sent since the start, {ways} (1 MB is a million bytes)."
-    return figure and Panel(caption, {"": figure}, wide=False, keyed=len(group_runs(runs)) > 1)
+    return Panel(caption, {"": figure}, wide=False, keyed=len(group_runs(runs)) > 1) if figure else None
 
 
 def seconds_panel(runs: Sequence[RunRecord]) -> Panel | None:
     figure = costs.seconds_figure(runs)
     each, averaged = ("in each round", _averaged(runs)) if len(runs) == 1 else ("in the mean round", "")
-    return figure and Panel(f"Seconds that each phase took {each}.{averaged}", {"": figure}, wide=False)
+    return Panel(f"Seconds that each phase took {each}.{averaged}", {"": figure}, wide=False) if figure else None
 
 
 def extra_panel(runs: Sequence[RunRecord]) -> Panel | None:
@@ -202,6 +161,7 @@ SECTIONS: tuple[tuple[str, Callable[[Sequence[RunRecord]], Panel | None]], ...] 
     ("Confusion matrix", confusion_panel),
     ("Calibration", calibration_panel),
     ("Accuracy by client", client_panel),
+    ("Who is served well", client_map_panel),
     ("Personalised accuracy", personal_panel),
     ("Clusters", cuau_panel),
     ("Personalised accuracy by cluster", cluster_panel),

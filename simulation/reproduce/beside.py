@@ -10,8 +10,8 @@ from pathlib import Path
 from fl_config.errors import ConfigError
 from fl_config.files import write_atomically
 from simulation.report.page import filled
+from simulation.report.panel import Panel
 from simulation.report.pictures.curves import curve_figure
-from simulation.report.sections import Panel
 from simulation.reproduce.kept_results import Result
 from simulation.reproduce.verdicts import Ours, verdict
 

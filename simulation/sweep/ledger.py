@@ -16,8 +16,9 @@ from fl_config.options import Options, as_flat, changes_numbers, options
 from fl_runs.folder import CONFIG
 from fl_runs.reading import read_run
 from simulation.sweep.grid import Grid, Job
+from simulation.sweep.sweep_file import FILE, read_sweep
 
-FILE, LOCK = "sweep.json", ".sweep.lock"
+LOCK = ".sweep.lock"
 SHOWN = 100  # characters of a value in a sentence about a difference
 
 
@@ -57,22 +58,6 @@ def open_folder(folder: Path, sweep: Mapping[str, Any], jobs: Sequence[Job]) -> 
         was, is_now = (one.get(key, usual.get(key)) for one in (before.get("options", {}), sweep["options"]))
         _check_same(key, was, is_now, folder)
     return True
-
-
-def read_sweep(folder: Path) -> dict[str, Any]:
-    try:
-        content = json.loads((folder / FILE).read_text(encoding="utf-8"))
-    except ValueError as problem:
-        raise ConfigError(f"{folder / FILE} is not valid JSON ({problem}).") from None
-    if not isinstance(content, dict) or not isinstance(content.get("runs"), list):
-        raise ConfigError(f"{folder / FILE} does not list the runs of a sweep.")
-    return content
-
-
-def runs_of(folder: Path) -> list[Path]:
-    """The folders of a sweep's runs, in its order, as far as they have begun."""
-    places = [folder / str(name) for name in read_sweep(folder)["runs"]]
-    return [place for place in places if (place / CONFIG).exists()]
 
 
 def is_finished(folder: Path) -> bool:

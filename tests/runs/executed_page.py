@@ -28,7 +28,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 BLOCK = re.compile(r"(?:<!-- (short|parsed): ([^\n]*) -->\n)?```(python|sh)\n(.*?)```", re.DOTALL)
 HEREDOC = re.compile(r".*<<'(\w+)'")
 IMPORTED = ["fedloom.cli.main", "simulation.runner", "client_app", "server_app", "simulation.engines.inline"]
-IMPORTED += ["simulation.report.page", "plotly.graph_objects", "fl_runs.progress", "sklearn.metrics", "pyarrow.csv"]
+IMPORTED += ["simulation.report.page", "fl_runs.progress", "sklearn.metrics", "pyarrow.csv"]
 INLINE = ["--engine", "inline", "--device", "cpu", "--rounds", "2"]
 
 

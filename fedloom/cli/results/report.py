@@ -44,7 +44,7 @@ def command_report(args: argparse.Namespace) -> int:
 
 def _runs_in(folder: Path) -> list[Path]:
     """The runs of a sweep, or the one run that the folder is."""
-    from simulation.sweep.ledger import FILE, runs_of
+    from simulation.sweep.sweep_file import FILE, runs_of
 
     if not (folder / FILE).is_file():
         return [folder]
@@ -64,9 +64,13 @@ def add_open_flag(parser: argparse.ArgumentParser) -> None:
 
 
 def show(report: Path, open_it: bool) -> None:
-    """Say where the report is, and open it where that is asked for and there is a screen to open it on."""
+    """Say where the report is, and open it where that is asked for."""
     print(f"The report is {report}; the other results are beside it.")
-    if open_it and (
-        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or sys.platform in ("darwin", "win32")
-    ):
-        webbrowser.open(report.resolve().as_uri())
+    if open_it:
+        open_page(report.resolve().as_uri())
+
+
+def open_page(address: str) -> None:
+    """Open a page where there is a screen to open it on."""
+    if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or sys.platform in ("darwin", "win32"):
+        webbrowser.open(address)

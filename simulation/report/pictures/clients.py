@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-import plotly.graph_objects as go
 
 from fl_runs.reading import Headline, RunRecord, group_runs, is_number
-from simulation.report.headline import hover_format, shared_headline, tick_format, title_of
-from simulation.report.pictures.drawing import (
-    MOST_COLUMNS,
-    SYMBOLS,
-    blank_figure,
-    colour_of,
-    identity_of,
-    mean_of,
-    plain_text,
-    short,
-)
+from simulation.report.headline import shared_headline, title_of, unit_of
+from simulation.report.pictures.drawing import MOST_COLUMNS, look_of, mean_of, short
+from simulation.report.pictures.figure import Axis, Bars, Dots, Figure, Plot, names_axis
 from simulation.report.pictures.personal import last_personal
 
 MANY_CLIENTS = 60  # from here on they are named on hover only
 
 
-def client_figure(runs: Sequence[RunRecord]) -> go.Figure | None:
+def client_figure(runs: Sequence[RunRecord]) -> Figure | None:
     """The headline of each client at the last evaluation, from the worst served client (in the mean of the runs) to the best."""
     headline = shared_headline(runs)
     own = {run.name: client_scores(run, headline) for run in runs}
@@ -33,27 +22,21 @@ def client_figure(runs: Sequence[RunRecord]) -> go.Figure | None:
         return None
     shown = clients[:MOST_COLUMNS]
     note = "Client" if len(shown) == len(clients) else f"The {len(shown)} worst served of {len(clients):,} clients"
-    figure = blank_figure(note, title_of(headline), hovermode="closest", bargap=0.25)
-    figure.update_layout(scattermode="group", scattergap=0.35)
-    template = f"client %{{x}}: %{{y:{hover_format(headline.key)}}}"
+    axis = names_axis(note, shown, labelled=len(shown) <= MANY_CLIENTS)
+    plot = Plot(axis, Axis(title_of(headline), unit_of(headline.key), from_zero=True))
     for index, group in enumerate(group_runs(runs)):
         for number, run in enumerate(group.runs):
             scores = own[run.name]
             names = [client for client in shown if client in scores]
-            look = {"x": list(map(plain_text, names)), "y": [short(scores[client]) for client in names]}
-            look |= identity_of(group, index) | {"hovertemplate": f"{template}<extra></extra>"}
-            marker: dict[str, Any] = {"color": colour_of(index)}
-            if number:
-                look["showlegend"] = False  # the configuration is named once
+            values = [short(scores[client]) for client in names]
+            look = look_of(group, index)
+            look.told = not number  # the configuration is named once
             if len(runs) == 1:
-                figure.add_trace(go.Bar(**look, marker=marker))
+                plot.marks.append(Bars(look, names, values, hover="client {x}: {y}"))
             elif names:
-                look["hovertemplate"] = f"{template}<extra>{plain_text(run.name)}</extra>"
-                marker |= {"symbol": SYMBOLS[index % len(SYMBOLS)], "size": 8, "opacity": 0.8}
-                figure.add_trace(go.Scatter(**look, mode="markers", marker=marker, offsetgroup=str(index)))
-    order = {"categoryorder": "array", "categoryarray": list(map(plain_text, shown))}
-    figure.update_xaxes(type="category", showticklabels=len(shown) <= MANY_CLIENTS, **order)
-    return figure.update_yaxes(tickformat=tick_format(headline.key), rangemode="tozero")
+                notes = [run.name] * len(names)
+                plot.marks.append(Dots(look, names, values, notes=notes, hover="client {x}: {y}\n{note}"))
+    return Figure([plot], legend=len(runs) > 1)
 
 
 def client_scores(run: RunRecord, headline: Headline) -> dict[str, float]:

@@ -9,46 +9,36 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 
 from fl_runs.reading import RunGroup, RunRecord, group_runs, is_number
-from simulation.report.headline import hover_format, shared_headline, tick_format, title_of
-from simulation.report.pictures.drawing import (
-    DASHES,
-    PALETTE,
-    SYMBOLS,
-    blank_figure,
-    colour_of,
-    identity_of,
-    short,
-    thin,
-    whole_rounds,
-)
+from simulation.report.headline import shared_headline, title_of, unit_of
+from simulation.report.pictures.drawing import look_of, short, thin
+from simulation.report.pictures.figure import Figure, Line, lines_plot
 
 FORMAT_KEYS = frozenset(
     ("round", "global/loss", "train/loss", "bytes_up", "bytes_down", "cohort", "weights", "dropped")
 )
-MOST_POINTS = 1500
-LARGE, DECIMAL = 10_000, ",.4~r"  # from here on numbers are written as 28,000, where the usual format gives 2.8e+4
+MOST_POINTS = 600
+MOST_DOTTED = 40  # points on a line: markers tell lines apart without colour, but on long runs they would hide the line
 
 Curve = tuple[list[int], np.ndarray, np.ndarray | None]  # rounds, mean, deviation over seeds
 
 
-def headline_figure(runs: Sequence[RunRecord]) -> go.Figure | None:
+def headline_figure(runs: Sequence[RunRecord]) -> Figure | None:
     headline = shared_headline(runs)
     return curve_figure(runs, f"global/{headline.key}", title_of(headline), height=460)
 
 
-def loss_figure(runs: Sequence[RunRecord], key: str = "global/loss") -> go.Figure | None:
+def loss_figure(runs: Sequence[RunRecord], key: str = "global/loss") -> Figure | None:
     return curve_figure(runs, key, "Loss")
 
 
-def further_figures(runs: Sequence[RunRecord]) -> dict[str, go.Figure]:
+def further_figures(runs: Sequence[RunRecord]) -> dict[str, Figure]:
     """One figure for each metric that is recorded beside the headline and the loss."""
     return _figures(runs, [key for key in _number_keys(runs) if _is_metric(key, runs)])
 
 
-def extra_figures(runs: Sequence[RunRecord]) -> dict[str, go.Figure]:
+def extra_figures(runs: Sequence[RunRecord]) -> dict[str, Figure]:
     """One figure for each number that a method reports of its own, under its key, such as `ssa/loss_cos`."""
     return _figures(runs, [key for key in _number_keys(runs) if not _is_metric(key, runs)])
 
@@ -64,22 +54,16 @@ def _is_metric(key: str, runs: Sequence[RunRecord]) -> bool:
     return key.startswith("global/") or (key.startswith("personal/") and any(run.says_headline for run in runs))
 
 
-def _figures(runs: Sequence[RunRecord], keys: Sequence[str]) -> dict[str, go.Figure]:
+def _figures(runs: Sequence[RunRecord], keys: Sequence[str]) -> dict[str, Figure]:
     return {key: figure for key in keys if (figure := curve_figure(runs, key, key)) is not None}
 
 
-def curve_figure(runs: Sequence[RunRecord], key: str, title: str, height: int = 360) -> go.Figure | None:
+def curve_figure(runs: Sequence[RunRecord], key: str, title: str, height: int = 360) -> Figure | None:
     """`key` over the rounds, with one line per configuration."""
-    figure = blank_figure("Round", title, hovermode="x unified")
-    groups = group_runs(runs)
-    series = [[run.series(key) for run in group.runs] for group in groups]
-    large = max((abs(v) for of_group in series for one in of_group for v in one.values()), default=0.0) >= LARGE
-    number = DECIMAL if large else hover_format(key)
-    figure.update_yaxes(tickformat=DECIMAL if large else tick_format(key))
-    figure.update_layout(height=height)
-    for index, (group, of_group) in enumerate(zip(groups, series, strict=True)):
-        figure.add_traces(curve_traces(group, index, across_seeds(of_group), number))
-    return whole_rounds(figure) if figure.data else None
+    plot = lines_plot("Round", title, unit_of(key))
+    for index, group in enumerate(group_runs(runs)):
+        plot.marks += curve_lines(group, index, across_seeds([run.series(key) for run in group.runs]))
+    return Figure([plot], height, "column", legend=True) if plot.marks else None
 
 
 def across_seeds(series: Sequence[Mapping[int, float]]) -> Curve:
@@ -92,29 +76,13 @@ def across_seeds(series: Sequence[Mapping[int, float]]) -> Curve:
     return rounds, mean, values.std(axis=0, ddof=1) if len(series) > 1 else None
 
 
-def curve_traces(group: RunGroup, index: int, curve: Curve, number: str) -> list[go.Scatter]:
+def curve_lines(group: RunGroup, index: int, curve: Curve) -> list[Line]:
+    """The line of a configuration with its band, or nothing where it has no round."""
     rounds, mean, deviation = curve
     if not rounds:
         return []
     keep = thin(len(rounds), MOST_POINTS)
-    x, y = [rounds[i] for i in keep], [short(mean[i]) for i in keep]
-    style = {"color": colour_of(index), "width": 2, "dash": DASHES[index // len(PALETTE) % len(DASHES)]}
-    line = go.Scatter(x=x, y=y, line=style, **identity_of(group, index), hovertemplate=f"%{{y:{number}}}")
-    # Markers tell lines apart without colour; on long runs they would hide the line.
-    line.update(mode="lines+markers" if len(x) <= 40 else "lines")
-    line.update(marker={"symbol": SYMBOLS[index % len(SYMBOLS)], "size": 6 if len(x) > 1 else 10})
-    if deviation is None:
-        return [line]
-    spread = [short(deviation[i]) for i in keep]
-    line.update(customdata=spread, hovertemplate=f"%{{y:{number}}} ± %{{customdata:{number}}}")
-    edge = [a + b for a, b in zip(y, spread, strict=True)] + [a - b for a, b in zip(y, spread, strict=True)][::-1]
-    band = go.Scatter(x=x + x[::-1], y=[short(v) for v in edge], fill="toself", mode="lines", line={"width": 0})
-    band.update(
-        fillcolor=_translucent(colour_of(index)), hoverinfo="skip", **identity_of(group, index) | {"showlegend": False}
-    )
-    return [band, line]
-
-
-def _translucent(colour: str) -> str:
-    red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
-    return f"rgba({red},{green},{blue},0.18)"
+    spread = None if deviation is None else [short(deviation[i]) for i in keep]
+    line = Line(look_of(group, index), [rounds[i] for i in keep], [short(mean[i]) for i in keep], spread)
+    line.dotted = len(keep) <= MOST_DOTTED
+    return [line]

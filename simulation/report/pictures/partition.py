@@ -8,61 +8,35 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from fl_config.files import write_atomically
-from simulation.report.pictures.drawing import (
-    MOST_COLUMNS,
-    MUTED,
-    SCALE,
-    axis_title,
-    bins,
-    coloraxis,
-    layout_of,
-    map_height,
-    plain_text,
-    short,
-)
+from simulation.report.pictures.drawing import MOST_COLUMNS, MUTED, SCALE, bins, map_height, short
+from simulation.report.pictures.figure import Axis, Bars, Cells, Figure, Look, Plot, Shades, names_axis
 
 MANY_CLIENTS = 60  # from here on clients are ordered by their main class and no longer named one by one
 
 
 def partition_figure(
-    counts: Sequence[Sequence[int]],
-    class_names: Sequence[object],
-    client_ids: Sequence[object],
-    title: str | None = None,
-) -> go.Figure:
+    counts: Sequence[Sequence[int]], class_names: Sequence[object], client_ids: Sequence[object]
+) -> Figure:
     """Bars of each client's examples, above a map of its examples of each class, shaded by the root of their number."""
     matrix, labels, ordered = arrange_partition(counts, client_ids)
-    names = [plain_text(label) for label in labels]
-    figure = make_subplots(rows=2, shared_xaxes=True, row_heights=[0.24, 0.76], vertical_spacing=0.04)
-    figure.update_layout(**layout_of(height=map_height(len(class_names)) + 110))
-    figure.update_layout(title=None if title is None else plain_text(title), showlegend=False, bargap=0.15)
-    template = "client %{x}: %{y:,.4~g} examples<extra></extra>"
-    figure.add_bar(x=names, y=matrix.sum(axis=1).tolist(), marker_color=MUTED[0], hovertemplate=template, row=1, col=1)
-    rooted = [[short(value**0.5) if value else None for value in row] for row in matrix.T.tolist()]
-    cells = go.Heatmap(x=names, y=[plain_text(name) for name in class_names], z=rooted, coloraxis="coloraxis")
-    cells.update(customdata=matrix.T.tolist(), hoverongaps=False)
-    cells.update(hovertemplate="client %{x}, class %{y}: %{customdata:,.4~g} examples<extra></extra>")
-    if len(labels) <= MANY_CLIENTS:
-        cells.update(xgap=2, ygap=2)
-    if len(labels) <= 12:
-        cells.update(text=[[f"{v:g}" if v else "" for v in row] for row in matrix.T.tolist()], texttemplate="%{text}")
-    figure.add_trace(cells, row=2, col=1)
-    largest = float(matrix.max()) if matrix.size else 0.0
-    ticks = _round_steps(largest)
-    axis = coloraxis("Examples", cmin=0, cmax=max(largest, 1.0) ** 0.5)
-    axis["colorbar"] |= {"tickvals": [tick**0.5 for tick in ticks], "ticktext": [f"{tick:,}" for tick in ticks]}
-    figure.update_layout(coloraxis=axis)
     note = f"{len(client_ids)} clients, ordered by their main class" if ordered else "Client"
-    figure.update_xaxes(type="category", showgrid=False, zeroline=False, automargin=True, ticks="")
-    figure.update_xaxes(title=axis_title(note), showticklabels=not ordered, row=2, col=1)
-    figure.update_yaxes(automargin=True, zeroline=False)
-    figure.update_yaxes(title=axis_title("Examples"), nticks=4, row=1, col=1)
-    figure.update_yaxes(type="category", autorange="reversed", showgrid=False, row=2, col=1)
-    return figure
+    sizes = [short(size) for size in matrix.sum(axis=1).tolist()]
+    bars = Bars(Look("examples", MUTED[0]), list(labels), sizes, hover="client {x}: {y} examples")
+    above = Plot(names_axis("", labels, labelled=False), Axis("Examples", from_zero=True), [bars], share=0.24)
+    amounts = matrix.T.tolist()
+    rooted = [[short(value**0.5) if value else None for value in row] for row in amounts]
+    cells = Cells(rooted, "client {x}, class {y}: {note} examples", gaps=len(labels) <= MANY_CLIENTS)
+    cells.notes = [[short(value) if value else 0 for value in row] for row in amounts]
+    if len(labels) <= 12:
+        cells.texts = [[f"{value:g}" if value else "" for value in row] for row in amounts]
+    places = names_axis("", class_names)
+    map_ = Plot(names_axis(note, labels, labelled=not ordered), places, [cells], share=0.76)
+    largest = float(matrix.max()) if matrix.size else 0.0
+    ticks = [(tick**0.5, f"{tick:,}") for tick in _round_steps(largest)]
+    shades = Shades("Examples", 0, max(largest, 1.0) ** 0.5, ticks=ticks)
+    return Figure([above, map_], map_height(len(class_names)) + 110, shades=shades)
 
 
 def some_of_many(splits: Mapping[str, Mapping[str, Any]]) -> str:

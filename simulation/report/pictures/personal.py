@@ -6,22 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from fl_runs.reading import Headline, RunRecord, group_runs, is_number
-from simulation.report.headline import hover_format, shared_headline, tick_format
-from simulation.report.pictures.drawing import (
-    DASHES,
-    MUTED,
-    PALETTE,
-    SYMBOLS,
-    blank_figure,
-    colour_of,
-    identity_of,
-    plain_text,
-    short,
-)
+from simulation.report.headline import shared_headline, unit_of
+from simulation.report.pictures.drawing import DASHES, MUTED, PALETTE, SYMBOLS, look_of, short
+from simulation.report.pictures.figure import Axis, Dots, Figure, Line, Look, Plot
 
 MOST_STEPS = 400  # a distribution of more clients is drawn by its quantiles
 
@@ -40,28 +30,31 @@ def label_skew(counts: Sequence[Sequence[float]]) -> NDArray[np.float64]:
     return skew
 
 
-def cuau_figure(run: RunRecord) -> go.Figure | None:
+def cuau_figure(run: RunRecord) -> Figure | None:
     """CUAU of each client against its true label skew, by cluster."""
     measured = _measured(run)
     if not measured or run.partition is None:
         return None
     skew = dict(zip(map(str, run.partition["client_ids"]), label_skew(run.partition["counts"]), strict=True))
     known = [(client, *measured[client]) for client in measured if client in skew]
-    figure = blank_figure("Label skew, KL to uniform (nats)", "CUAU", height=420)
+    plot = Plot(Axis("Label skew, KL to uniform (nats)", grid=False), Axis("CUAU"))
     for cluster in sorted({cluster for _, _, cluster in known}):
         members = [(client, score) for client, score, own in known if own == cluster]
-        look = {"color": MUTED[cluster % len(MUTED)], "symbol": SYMBOLS[(cluster - 1) % len(SYMBOLS)], "size": 9}
-        dots = go.Scatter(
-            x=[short(skew[client]) for client, _ in members], y=[short(score) for _, score in members], mode="markers"
-        )
-        dots.update(name=f"cluster {cluster}", marker=look, customdata=[plain_text(client) for client, _ in members])
-        dots.update(hovertemplate="client %{customdata}: skew %{x:.2f}, CUAU %{y:.3~g}")
-        figure.add_trace(dots)
-    figure.update_layout(showlegend=True)
-    return figure if figure.data else None
+        look = cluster_look(cluster)
+        x, y = [short(skew[client]) for client, _ in members], [short(score) for _, score in members]
+        names = [client for client, _ in members]
+        plot.marks.append(Dots(look, x, y, notes=names, hover="client {note}: skew {x}, CUAU {y}"))
+    return Figure([plot], 420, legend=True) if plot.marks else None
 
 
-def personal_figure(runs: Sequence[RunRecord]) -> go.Figure | None:
+def cluster_look(cluster: int) -> Look:
+    place = cluster - 1
+    return Look(
+        f"cluster {cluster}", MUTED[cluster % len(MUTED)], DASHES[place % len(DASHES)], SYMBOLS[place % len(SYMBOLS)]
+    )
+
+
+def personal_figure(runs: Sequence[RunRecord]) -> Figure | None:
     """The share of clients whose figure is at most so large, at the last evaluation, all seeds together.
 
     A single configuration is also drawn as it was before fine-tuning, as a dotted line.
@@ -75,13 +68,14 @@ def personal_figure(runs: Sequence[RunRecord]) -> go.Figure | None:
             values = _numbers(lines, key)
             if not values or (dash == "dot" and (len(groups) > 1 or values == _numbers(lines, own))):
                 continue
-            look = identity_of(group, index)
-            look["name"] += " before fine-tuning" if dash == "dot" else ""
-            figure.add_trace(_steps(values, {"color": colour_of(index), "width": 2, "dash": dash}, look, headline))
-    return figure if figure.data else None
+            look = look_of(group, index)
+            look.dash = dash
+            look.name += " before fine-tuning" if dash == "dot" else ""
+            figure.plot.marks.append(_steps(values, look))
+    return figure if figure.marks else None
 
 
-def cluster_figure(run: RunRecord) -> go.Figure | None:
+def cluster_figure(run: RunRecord) -> Figure | None:
     """The same distribution for each cluster of one run."""
     headline = shared_headline([run])
     line = last_personal(run, headline)
@@ -92,10 +86,8 @@ def cluster_figure(run: RunRecord) -> go.Figure | None:
     for cluster in sorted(set(clusters)):
         own = [value for value, place in zip(values, clusters, strict=True) if place == cluster and is_number(value)]
         if own:
-            style = {"color": MUTED[cluster % len(MUTED)], "width": 2, "dash": DASHES[(cluster - 1) % len(DASHES)]}
-            figure.add_trace(_steps(own, style, {"name": f"cluster {cluster}"}, headline))
-    figure.update_layout(showlegend=True)
-    return figure if figure.data else None
+            figure.plot.marks.append(_steps(own, cluster_look(cluster)))
+    return figure if figure.marks else None
 
 
 def last_personal(run: RunRecord, headline: Headline) -> Mapping[str, Any]:
@@ -107,23 +99,19 @@ def _numbers(lines: Sequence[Mapping[str, Any]], key: str) -> list[float]:
     return [value for line in lines for value in line.get(key) or [] if is_number(value)]
 
 
-def _distribution(headline: Headline) -> go.Figure:
+def _distribution(headline: Headline) -> Figure:
     whose = "Accuracy of a client's own model" if headline == Headline() else f"{headline.name} of a client"
-    figure = blank_figure(whose, "Share of clients up to it", height=360)
-    figure.update_xaxes(tickformat=tick_format(headline.key))
-    return figure.update_yaxes(tickformat=".0%", range=[0, 1.02])
+    y = Axis("Share of clients up to it", "share", low=0, high=1)
+    return Figure([Plot(Axis(whose, unit_of(headline.key), grid=False), y)], legend=True)
 
 
-def _steps(
-    values: Sequence[float], style: Mapping[str, Any], look: Mapping[str, Any], headline: Headline
-) -> go.Scatter:
+def _steps(values: Sequence[float], look: Look) -> Line:
     ordered = np.sort(values)
     if len(ordered) > MOST_STEPS:
         ordered = np.quantile(ordered, np.linspace(0, 1, MOST_STEPS))
     x = [short(ordered[0]), *(short(value) for value in ordered)]
     y = [short(place / len(ordered)) for place in range(len(ordered) + 1)]
-    template = f"%{{y:.0%}} of the clients have at most %{{x:{hover_format(headline.key)}}}"
-    return go.Scatter(x=x, y=y, mode="lines", line={**style, "shape": "hv"}, hovertemplate=template, **look)
+    return Line(look, [*x], [*y], stepped=True, hover="{y} of the clients have at most {x}")
 
 
 def _measured(run: RunRecord) -> dict[str, tuple[float, int]]:

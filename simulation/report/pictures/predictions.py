@@ -6,19 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from fl_runs.reading import RunRecord, is_number
 from simulation.report.pictures.classes import class_names
-from simulation.report.pictures.drawing import MUTED, axis_title, blank_figure, coloraxis, layout_of, short
+from simulation.report.pictures.drawing import MUTED, short
+from simulation.report.pictures.figure import Axis, Bars, Cells, Figure, Line, Look, Plot, Shades, names_axis
 
 MOST_CLASSES = 60  # of more, the ones with the lowest accuracy are drawn
 HEIGHT = 450  # the two stand side by side
 MOST_NUMBERS = 10  # classes whose counts fit into their cells
 
 
-def confusion_figure(run: RunRecord) -> go.Figure | None:
+def confusion_figure(run: RunRecord) -> Figure | None:
     """Examples by true class (rows) and predicted class (columns), shaded by their share of the row."""
     matrix = np.asarray(run.tables.get("confusion") or [], dtype=float)
     if not matrix.sum():
@@ -32,49 +31,36 @@ def confusion_figure(run: RunRecord) -> go.Figure | None:
     known = [
         [short(v) if total else None for v in row] for row, total in zip(shares[cut], totals[shown, 0], strict=True)
     ]
-    cells = go.Heatmap(x=labels, y=labels, z=known, coloraxis="coloraxis", hoverongaps=False)
-    counts = [[[int(v), int(total)] for v in row] for row, total in zip(matrix[cut], totals[shown, 0], strict=True)]
-    cells.update(customdata=counts)
-    cells.update(
-        hovertemplate="true %{y}, predicted %{x}: %{z:.1%}<br>%{customdata[0]:,} of %{customdata[1]:,} examples<extra></extra>"
-    )
+    counts = matrix[cut].astype(int).tolist()
+    cells = Cells(known, "true {y}, predicted {x}: {z}\n{note} examples")
+    cells.notes = counts
     if len(labels) <= MOST_NUMBERS:
-        cells.update(xgap=2, ygap=2, text=[[f"{one[0]}" for one in row] for row in counts], texttemplate="%{text}")
-    figure = blank_figure("Predicted class", "True class", height=min(620, max(HEIGHT, 150 + 30 * len(labels))))
-    figure.add_trace(cells)
-    figure.update_xaxes(type="category")
-    figure.update_yaxes(type="category", autorange="reversed", showgrid=False)
-    return figure.update_layout(coloraxis=coloraxis("Share of the row", tickformat=".0%", cmin=0, cmax=1))
+        cells.gaps, cells.texts = True, [[str(value or "") for value in row] for row in counts]
+    plot = Plot(names_axis("Predicted class", labels), names_axis("True class", labels), [cells])
+    height = min(620, max(HEIGHT, 150 + 30 * len(labels)))
+    return Figure([plot], height, shades=Shades("Share of the row", 0, 1, "share"))
 
 
-def calibration_figure(run: RunRecord) -> go.Figure | None:
+def calibration_figure(run: RunRecord) -> Figure | None:
     """The reliability diagram: accuracy by confidence, above the share of the examples with such a confidence."""
     bins = [one for one in run.tables.get("calibration") or [] if one["count"] and is_number(one.get("accuracy"))]
     if not bins:
         return None
-    figure = make_subplots(rows=2, shared_xaxes=True, row_heights=[0.76, 0.24], vertical_spacing=0.06)
-    figure.update_layout(**layout_of(height=HEIGHT, showlegend=False, bargap=0))
     middles = [short((one["above"] + one["to"]) / 2) for one in bins]
-    look: dict[str, Any] = {"x": middles, "width": [short(one["to"] - one["above"]) for one in bins]}
+    widths = [short(one["to"] - one["above"]) for one in bins]
     total = sum(one["count"] for one in bins)
-    told = [[short(one["confidence"]), one["count"]] for one in bins]
-    bars = go.Bar(**look, y=[short(one["accuracy"]) for one in bins], customdata=told, marker={"color": MUTED[2]})
-    bars.update(hovertemplate="%{customdata[0]:.1%} sure, %{y:.1%} right<br>%{customdata[1]:,} examples<extra></extra>")
-    figure.add_trace(bars, row=1, col=1)
-    line = {"color": MUTED[0], "width": 2, "dash": "dot"}
-    figure.add_trace(go.Scatter(x=[0, 1], y=[0, 1], mode="lines", line=line, hoverinfo="skip"), row=1, col=1)
-    shares = go.Bar(**look, y=[short(one["count"] / total) for one in bins], marker={"color": MUTED[0]})
-    shares.update(hovertemplate="%{y:.1%} of the examples<extra></extra>")
-    figure.add_trace(shares, row=2, col=1)
-    note = {"text": f"ECE {expected_calibration_error(bins):.4f}", "x": 0.03, "y": 0.97, "showarrow": False}
-    figure.add_annotation(**note, xref="x domain", yref="y domain", xanchor="left", yanchor="top")
-    figure.update_layout(margin_r=26)  # half of the last tick's label
-    figure.update_xaxes(range=[0, 1], dtick=0.2, tickformat=".0%", showgrid=False, zeroline=False, automargin=True)
-    figure.update_xaxes(title=axis_title("Confidence, the largest probability"), row=2, col=1)
-    figure.update_yaxes(tickformat=".0%", zeroline=False, automargin=True)
-    figure.update_yaxes(title=axis_title("Accuracy"), range=[0, 1.02], row=1, col=1)
-    figure.update_yaxes(title=axis_title("Examples"), nticks=3, rangemode="tozero", row=2, col=1)
-    return figure
+    right = Bars(Look("accuracy", MUTED[2]), [*middles], [short(one["accuracy"]) for one in bins], widths=widths)
+    right.notes = [f"{100 * one['confidence']:.1f}% sure\n{one['count']:,} examples" for one in bins]
+    right.hover = "{y} right, {note}"
+    diagonal = Line(Look("", MUTED[0], "dot"), [0, 1], [0, 1])
+    shares = Bars(Look("examples", MUTED[0]), [*middles], [short(one["count"] / total) for one in bins], widths=widths)
+    shares.hover = "{y} of the examples"
+    note = f"ECE {expected_calibration_error(bins):.4f}"
+    above = Plot(Axis("", "share", low=0, high=1, labelled=False, grid=False), Axis("Accuracy", "share", low=0, high=1))
+    above.marks, above.share, above.note = [right, diagonal], 0.74, note
+    x = Axis("Confidence, the largest probability", "share", low=0, high=1, grid=False)
+    below = Plot(x, Axis("Examples", "share", from_zero=True), [shares], share=0.26)
+    return Figure([above, below], HEIGHT)
 
 
 def expected_calibration_error(bins: Sequence[Mapping[str, Any]]) -> float:

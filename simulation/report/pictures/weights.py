@@ -6,24 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from fl_runs.reading import RunRecord, is_number
-from simulation.report.pictures.drawing import (
-    MOST_COLUMNS,
-    bins,
-    blank_figure,
-    coloraxis,
-    map_height,
-    plain_text,
-    short,
-    whole_rounds,
-)
+from simulation.report.pictures.drawing import MOST_COLUMNS, bins, map_height, short
+from simulation.report.pictures.figure import Axis, Cells, Figure, Plot, Shades, names_axis
 
-MOST_CELLS = 200_000
+MOST_CELLS = 100_000
 
 
-def weights_figure(run: RunRecord, most_cells: int = MOST_CELLS) -> go.Figure | None:
+def weights_figure(run: RunRecord, most_cells: int = MOST_CELLS) -> Figure | None:
     """A map of each client's aggregation weight in each round, blank where the client did not count."""
     lines = [
         line for line in run.metrics if line.get("weights") and len(line["weights"]) == len(line.get("cohort", []))
@@ -33,18 +24,12 @@ def weights_figure(run: RunRecord, most_cells: int = MOST_CELLS) -> go.Figure | 
     clients = _order({client for line in lines for client in line["cohort"]})
     columns = bins(len(lines), min(MOST_COLUMNS, max(20, most_cells // len(clients))))
     shown = _mean_weights([[lines[place] for place in places] for places in columns], clients)
-    figure = blank_figure("Round", "Client", height=map_height(len(clients)))
     rounds = [lines[places[0]]["round"] for places in columns]
-    when = "round %{x}" if len(columns) == len(lines) else "mean from round %{x} on"
-    template = when + ", client %{y}: weight %{z:.4f}<extra></extra>"
-    names = [plain_text(client) for client in clients]
-    figure.add_trace(go.Heatmap(x=rounds, y=names, z=shown, coloraxis="coloraxis", hovertemplate=template))
-    figure.update_traces(hoverongaps=False, xgap=1 if len(rounds) <= 60 else 0, ygap=1 if len(clients) <= 40 else 0)
-    figure.update_yaxes(type="category", showgrid=False)
-    figure.update_layout(
-        coloraxis=coloraxis("Weight", cmin=0, cmax=max(v for row in shown for v in row if v is not None))
-    )
-    return whole_rounds(figure)
+    when = "round {x}" if len(columns) == len(lines) else "mean from round {x} on"
+    cells = Cells(shown, when + ", client {y}: weight {z}", gaps=len(rounds) <= 60 and len(clients) <= 40)
+    plot = Plot(Axis("Round", "round", rounds, grid=False), names_axis("Client", clients), [cells])
+    largest = max((v for row in shown for v in row if v is not None), default=1.0)
+    return Figure([plot], map_height(len(clients)), shades=Shades("Weight", 0, largest))
 
 
 def _mean_weights(columns: Sequence[Sequence[Mapping[str, Any]]], clients: Sequence[Any]) -> list[list[float | None]]:

@@ -12,8 +12,20 @@ import pytest
 from fedloom.cli.main import build_parser, main
 from tests.fedloom.cli.command_line import fails
 
-COMMANDS = ["run", "report", "sweep", "reproduce", "strategies", "data", "partition", "predict", "bench", "deploy"]
-HEAVY = {"torch", "ray", "flwr", "plotly", "cryptography", "rich", "numpy", "jinja2"}
+COMMANDS = [
+    "run",
+    "report",
+    "dashboard",
+    "sweep",
+    "reproduce",
+    "strategies",
+    "data",
+    "partition",
+    "predict",
+    "bench",
+    "deploy",
+]
+HEAVY = {"torch", "ray", "flwr", "starlette", "uvicorn", "cryptography", "rich", "numpy", "jinja2"}
 LOADED = (
     "import sys, fedloom.cli.main as cli; cli.build_parser(); print(*{name.partition('.')[0] for name in sys.modules})"
 )
@@ -35,7 +47,7 @@ def test_the_parser_is_there_before_anything_heavy_is_loaded() -> None:
 
 
 def test_reading_runs_for_a_report_needs_no_torch() -> None:
-    modules = "import sys, simulation.report.page; print('torch' in sys.modules, 'plotly' in sys.modules)"
+    modules = "import sys, simulation.report.page; print('torch' in sys.modules, 'jinja2' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", modules], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]
 
@@ -102,7 +114,7 @@ def interrupted_at(module: str, *arguments: str, cwd: Path) -> tuple[int, str]:
     return process.wait(timeout=60), "".join(told).strip()
 
 
-@pytest.mark.parametrize("module", ["argparse", "pydantic", "flwr.app", "torch.nn", "plotly"])
+@pytest.mark.parametrize("module", ["argparse", "pydantic", "flwr.app", "torch.nn", "jinja2"])
 def test_an_interrupt_while_the_program_loads_says_nothing(module: str, tmp_path: Path) -> None:
     assert interrupted_at(module, "run", "--engine", "inline", "--dataset", "digits", cwd=tmp_path) == (130, "")
     assert list(tmp_path.iterdir()) == []

@@ -1,142 +1,21 @@
-"""The report in a real browser: it draws every figure, raises no script error, and fits a desktop and a phone.
-
-Chromium is driven over its debugging pipe, so that nothing but the browser is needed. Without one the tests are skipped;
-with FEDLOOM_REQUIRE_BROWSER=1 they fail instead.
-"""
+"""The report in a real browser: it draws every figure, raises no script error, and fits a desktop, a phone and paper."""
 
 from __future__ import annotations
 
 import base64
 import json
-import os
-import select
 import shutil
-import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from plotly.offline import get_plotlyjs
 
-from simulation.report.page import write_report
+from simulation.report.page import page_script, write_report
 from simulation.report.sections import SECTIONS
+from tests.simulation.driven_browser import Browser, find_browser
 from tests.simulation.report.headline_runs import with_headline
 
-FLAGS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-    "--hide-scrollbars",
-    "--remote-debugging-pipe",
-)
 WIDTHS = (1280, 400)
-PATIENCE = 60.0
-
-
-class Browser:
-    """One headless Chromium; `fd 3` takes commands and `fd 4` gives answers, as JSON that ends in a zero byte."""
-
-    def __init__(self, program: str, profile: Path) -> None:
-        to_browser, self._commands = os.pipe()
-        self._answers, from_browser = os.pipe()
-        line = f'exec "$@" 3<&{to_browser} 4>&{from_browser}'
-        command = ["bash", "-c", line, "browser", program, *FLAGS, f"--user-data-dir={profile}", "about:blank"]
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        self._process = subprocess.Popen(command, pass_fds=(to_browser, from_browser), **quiet)
-        os.close(to_browser)
-        os.close(from_browser)
-        self._count, self._buffer, self.requests, self.console = 0, b"", list[str](), list[str]()
-        target = self.call("Target.createTarget", session=None, url="about:blank")["targetId"]
-        attached = self.call("Target.attachToTarget", session=None, targetId=target, flatten=True)
-        self._session = attached["sessionId"]
-        for domain in ("Page", "Network", "Runtime", "Log"):
-            self.call(f"{domain}.enable")
-
-    def call(self, method: str, session: str | None = "", **params: Any) -> dict[str, Any]:
-        self._count += 1
-        message: dict[str, Any] = {"id": self._count, "method": method, "params": params}
-        if session is not None:
-            message["sessionId"] = self._session
-        os.write(self._commands, json.dumps(message).encode() + b"\0")
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            answer = self._next(deadline)
-            if answer.get("id") == self._count:
-                assert "error" not in answer, f"{method}: {answer['error']}"
-                return dict(answer["result"])
-            self._note(answer)
-
-    def _next(self, deadline: float) -> dict[str, Any]:
-        while b"\0" not in self._buffer:
-            ready, _, _ = select.select([self._answers], [], [], max(0.0, deadline - time.monotonic()))
-            assert ready, f"Chromium gave no answer within {PATIENCE:.0f} seconds."
-            chunk = os.read(self._answers, 1 << 20)
-            assert chunk, "Chromium ended before it answered."
-            self._buffer += chunk
-        text, self._buffer = self._buffer.split(b"\0", 1)
-        return dict(json.loads(text))
-
-    def _note(self, event: dict[str, Any]) -> None:
-        params = event.get("params", {})
-        if event.get("method") == "Network.requestWillBeSent":
-            self.requests.append(params["request"]["url"])
-        elif event.get("method") == "Runtime.exceptionThrown":
-            self.console.append(str(params["exceptionDetails"].get("text")))
-        elif event.get("method") == "Log.entryAdded" and params["entry"]["level"] == "error":
-            self.console.append(params["entry"]["text"])
-
-    def evaluate(self, expression: str) -> Any:
-        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
-        return result["result"].get("value")
-
-    def open(self, page: Path, width: int, scheme: str = "light") -> dict[str, str]:
-        """Load the page at this width, wait until it says that it is drawn, and return the root's data attributes."""
-        self.requests, self.console = [], []
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-        self.call("Page.navigate", url=page.resolve().as_uri())
-        deadline = time.monotonic() + PATIENCE
-        while not self.evaluate("document.readyState === 'complete' && location.protocol === 'file:'"):
-            assert time.monotonic() < deadline, f"{page} did not load within {PATIENCE:.0f} seconds."
-            time.sleep(0.05)
-        # A page whose script failed never says "rendered": two quiet seconds after loading are its end.
-        end = time.monotonic() + (PATIENCE if self.evaluate("typeof Plotly === 'object'") else 2)
-        while time.monotonic() < end and not self.evaluate("'rendered' in document.documentElement.dataset"):
-            if json.loads(self.evaluate("document.documentElement.dataset.scriptErrors") or "[]"):
-                break
-            time.sleep(0.05)
-        return dict(self.evaluate("({...document.documentElement.dataset})"))
-
-    def screenshot(self, path: Path) -> None:
-        shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
-        path.write_bytes(base64.b64decode(shot["data"]))
-
-    def close(self) -> None:
-        os.close(self._commands)  # Chromium ends when its pipe does
-        try:
-            self._process.wait(timeout=10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        os.close(self._answers)
-
-
-def find_browser() -> str:
-    for name in ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"):
-        if program := shutil.which(name):
-            return program
-    reason = "No Chromium or Chrome is on the PATH, so the report was not looked at in a browser; install chromium."
-    if os.environ.get("FEDLOOM_REQUIRE_BROWSER") == "1":
-        pytest.fail(reason)
-    pytest.skip(reason)
 
 
 @pytest.fixture(scope="module")
@@ -186,9 +65,9 @@ def test_a_comparison_by_another_metric_is_drawn_with_its_tables(
     headings = browser.evaluate("[...document.querySelectorAll('h2')].map(one => one.textContent)")
     assert {"macro-f1", "Further metrics", "Confusion matrix", "Calibration", "macro-f1 by client"} < set(headings)
     figure = "document.getElementById('figure-' + [...document.querySelectorAll('section:has(.figure) h2')].map(one => one.textContent).indexOf('macro-f1 by client'))"
-    assert browser.evaluate(f"{figure}.querySelectorAll('.scatterlayer .trace').length") == 4
+    assert browser.evaluate(f"{figure}.querySelectorAll('.mark.dots').length") == 4
     browser.evaluate("document.querySelector('.key button').click()")
-    left = f"new Promise(done => setTimeout(() => done({figure}.querySelectorAll('.scatterlayer .trace').length), 300))"
+    left = f"new Promise(done => setTimeout(() => done({figure}.querySelectorAll('.mark.dots').length), 300))"
     assert browser.evaluate(left) == 2
 
 
@@ -197,7 +76,7 @@ def test_key_hides_a_configuration_and_choice_redraws(
 ) -> None:
     runs = [make_run(name, strategy=name, seed=1, rounds=4) for name in ("fedavg", "fedssa")]
     browser.open(write_report(runs, tmp_path / "report.html"), 1280)
-    lines = "document.querySelectorAll('#figure-0 .scatterlayer .trace').length"
+    lines = "document.querySelectorAll('#figure-0 .mark.line').length"
     assert browser.evaluate(lines) == 2
     browser.evaluate("document.querySelector('.key button').click()")
     assert browser.evaluate(f"new Promise(done => setTimeout(() => done({lines}), 300))") == 1
@@ -206,6 +85,80 @@ def test_key_hides_a_configuration_and_choice_redraws(
     )
     browser.evaluate(choose)
     assert json.loads(browser.evaluate("document.documentElement.dataset.scriptErrors")) == []
+
+
+def test_pointing_tells_the_values_and_a_legend_hides_what_is_pressed(
+    make_run: Callable[..., Path], browser: Browser, tmp_path: Path
+) -> None:
+    runs = [make_run(f"fedavg-{k}", seed=k, rounds=4) for k in (1, 2)]
+    browser.open(write_report([*runs, make_run("b", strategy="fedssa", rounds=4)], tmp_path / "report.html"), 1280)
+    pointed = """(selector, x, y) => {
+      const figure = document.querySelector(selector), box = figure.querySelector("svg.plot").getBoundingClientRect();
+      const place = {clientX: box.left + x * box.width, clientY: box.top + y * box.height, bubbles: true};
+      figure.dispatchEvent(new PointerEvent("pointermove", place));
+      return figure.querySelector(".tip").hidden ? null : figure.querySelector(".tip").innerText;
+    }"""
+    told = browser.evaluate(f"({pointed})('#figure-0', 0.99, 0.5)")
+    assert told.startswith("Round 4\n") and "fedavg" in told and "±" in told and "fedssa" in told and "%" in told
+    assert browser.evaluate(f"({pointed})('#figure-0', 0.5, -0.5)") is None
+    section = "[...document.querySelectorAll('section')].find(one => one.querySelector('h2').textContent === '{}')"
+    for title, said in (
+        ("Weights of the clients", "weight"),
+        ("Classes over time", "round"),
+        ("Who holds what", "examples"),
+    ):
+        figure = section.format(title) + ".querySelector('.figure').id"
+        texts = [browser.evaluate(f"({pointed})('#' + {figure}, {x / 12}, 0.6)") for x in range(2, 11)]
+        assert any(text and said in text for text in texts), title
+    time = section.format("Time")
+    bars = f"{time}.querySelectorAll('.mark.bars').length"
+    before = browser.evaluate(bars)
+    browser.evaluate(f"{time}.querySelector('.legend button').click()")
+    assert browser.evaluate(bars) == before - 1
+    assert json.loads(browser.evaluate("document.documentElement.dataset.scriptErrors")) == []
+
+
+def test_a_picture_can_be_kept_as_a_file_of_its_own(
+    make_run: Callable[..., Path], browser: Browser, tmp_path: Path
+) -> None:
+    runs = [make_run(name, strategy=name, rounds=4) for name in ("fedavg", "fed<ssa>")]
+    browser.open(write_report(runs, tmp_path / "report.html"), 1280, "dark")
+    kept = """(() => {
+      const made = HTMLAnchorElement.prototype.click; let text = "";
+      HTMLAnchorElement.prototype.click = function () { text = this.download + "|" + decodeURIComponent(this.href); };
+      document.querySelector("button.save").click();
+      HTMLAnchorElement.prototype.click = made;
+      return text;
+    })()"""
+    name, _, content = browser.evaluate(kept).partition("|data:image/svg+xml;charset=utf-8,")
+    assert name == "Accuracy.svg" and content.startswith("<svg") and "var(--" not in content
+    parsed = browser.evaluate(
+        f"new DOMParser().parseFromString({json.dumps(content)}, 'image/svg+xml').documentElement.textContent"
+    )
+    assert "fed<ssa>" in parsed and "Round" in parsed
+
+
+def test_paper_is_light_and_nothing_on_it_is_cut(
+    make_run: Callable[..., Path], browser: Browser, tmp_path: Path
+) -> None:
+    page = write_report([with_headline(make_run(dropped=True, extra=True))], tmp_path / "report.html")
+    browser.open(page, 1280, "dark")
+    dark = browser.evaluate("document.querySelector('.cell').getAttribute('fill')")
+    browser.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    browser.call("Emulation.setEmulatedMedia", media="print", features=[])
+    assert browser.evaluate("document.querySelector('.cell').getAttribute('fill')") != dark
+    assert browser.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    cut = """[...document.querySelectorAll('.figure')].filter(one => {
+      const own = one.getBoundingClientRect(), card = one.closest('section').getBoundingClientRect();
+      return own.right > card.right + 1 || own.bottom > card.bottom + 1 || getComputedStyle(one.closest('section')).breakInside !== 'avoid';
+    }).length"""
+    assert browser.evaluate(cut) == 0
+    paper = browser.call("Page.printToPDF", printBackground=True)["data"]
+    assert base64.b64decode(paper).startswith(b"%PDF")
+    browser.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    browser.call("Emulation.setEmulatedMedia", media="", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    browser.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert browser.evaluate("document.querySelector('.cell').getAttribute('fill')") == dark
 
 
 def test_hostile_names_are_only_text(make_run: Callable[..., Path], browser: Browser, tmp_path: Path) -> None:
@@ -236,8 +189,8 @@ def test_a_run_without_any_evaluation_says_so(make_run: Callable[..., Path], bro
 def test_a_script_error_would_be_seen(
     make_run: Callable[..., Path], browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
-    working = get_plotlyjs()
-    monkeypatch.setattr("simulation.report.page.get_plotlyjs", lambda: f"{working};\n{broken};")
+    working = page_script()
+    monkeypatch.setattr("simulation.report.page.page_script", lambda more: f"{working};\n{broken};")
     seen = browser.open(write_report([make_run(rounds=2)], tmp_path / "report.html"), 1280)
     assert any("deliberate" in error for error in json.loads(seen["scriptErrors"]))
     with pytest.raises(AssertionError, match="deliberate"):

@@ -31,7 +31,7 @@ def test_the_page_is_one_file_without_a_request_and_always_the_same(make_run: Ma
     policy = html.unescape(own)
     assert "default-src 'none'" in policy
     assert "'unsafe-eval'" not in policy
-    assert page.count("plotly.js v") == 1
+    assert len(page) < 200_000
     assert page == write_report([folder], tmp_path / "again.html").read_text()
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["report.html"]
     assert "dirichlet:0.3" in own
@@ -59,7 +59,7 @@ def test_a_long_run_makes_a_page_of_bearable_size_in_bearable_time(make_run: Mak
     began = time.monotonic()
     page = write_report(folders, tmp_path / "report.html")
     assert time.monotonic() - began < 10
-    assert page.stat().st_size < 12e6
+    assert page.stat().st_size < 1.5e6
 
 
 def test_the_page_names_headline_model_and_classes_at_zero(make_run: MakeRun) -> None:
@@ -69,7 +69,7 @@ def test_the_page_names_headline_model_and_classes_at_zero(make_run: MakeRun) ->
     last["global/class_accuracy"][6] = 0.0
     (folders[0] / "metrics.jsonl").write_text("\n".join([*lines[:-1], json.dumps(last)]) + "\n")
     page = re.sub(r"<script>.*?</script>", "", render(read_runs(folders)), flags=re.DOTALL)
-    assert '<th scope="col">Final macro-f1</th><th scope="col">Best macro-f1</th>' in page
+    assert '<th scope="col" class="number">Final macro-f1</th><th scope="col" class="number">Best macro-f1</th>' in page
     assert "Figures are the mean over seeds" in page
     assert page.count("Model: my_net.py:Net (44,426 parameters).") == 2
     assert re.findall(r"<p>(.*never predicted right.*)</p>", page) == ["fedavg: class Shirt is never predicted right."]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import plotly.graph_objects as go
-
 from fl_runs.reading import read_run
+from simulation.report.pictures.figure import Figure
 from simulation.report.sections import SECTIONS
 from tests.runs.made_runs import MakeRun
 from tests.simulation.report.headline_runs import scored, with_headline
@@ -22,14 +21,22 @@ def test_every_section_returns_figures_and_a_sentence(make_run: MakeRun) -> None
         panel = build([run])
         assert panel is not None, name
         assert panel.caption.endswith(".")
-        assert all(isinstance(figure, go.Figure) for figure in panel.figures.values())
+        assert all(isinstance(figure, Figure) for figure in panel.figures.values())
 
 
 def test_a_run_by_accuracy_has_the_sections_that_it_always_had(make_run: MakeRun) -> None:
     run = read_run(make_run(rounds=5))
     shown = [panel.title or name for name, build in SECTIONS if (panel := build([run])) is not None]
     first = ["Accuracy", "Evaluation loss", "Training loss", "Accuracy by class", "Classes over time"]
-    assert shown == [*first, "Who holds what", "Class balance", "Weights of the clients", "Traffic", "Time"]
+    assert shown == [
+        *first,
+        "Who is served well",
+        "Who holds what",
+        "Class balance",
+        "Weights of the clients",
+        "Traffic",
+        "Time",
+    ]
 
 
 def test_sections_are_named_after_the_headline(make_run: MakeRun) -> None:

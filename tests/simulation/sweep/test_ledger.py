@@ -9,7 +9,8 @@ import pytest
 
 from fl_config.errors import ConfigError
 from simulation.sweep.grid import Job
-from simulation.sweep.ledger import alone_in, clear_drafts, definition, is_finished, open_folder, runs_of
+from simulation.sweep.ledger import alone_in, clear_drafts, definition, is_finished, open_folder
+from simulation.sweep.sweep_file import runs_of
 from tests.runs.made_runs import MakeRun
 
 JOBS = [Job("fedavg-seed0", {}), Job("fedavg-seed1", {})]

@@ -12,4 +12,4 @@ def test_class_accuracy_is_the_last_one_with_unknown_classes_blank() -> None:
     metrics = [{"round": 0, "global/class_accuracy": [0.1, 0.2]}, {"round": 1, "global/class_accuracy": [0.5, None]}]
     figure = class_accuracy_figure([RunRecord(Path("r"), {}, [*metrics, {"round": 2}], {}, None, "r")])
     assert figure is not None
-    assert list(figure.data[0].y) == [0.5, None]
+    assert figure.marks[0].y == [0.5, None]

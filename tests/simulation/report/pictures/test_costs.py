@@ -15,8 +15,8 @@ def test_traffic_adds_up(make_run: MakeRun) -> None:
     run = read_run(make_run(rounds=4, cohort=5))
     figure = traffic_figure([run])
     assert figure is not None
-    up, down = figure.data
-    assert list(up.x) == [0, 1, 2, 3, 4]
+    up, down = figure.marks
+    assert up.x == [0, 1, 2, 3, 4]
     assert up.y[-1] == pytest.approx(4 * 5 * 180_000 / 1e6)
     assert down.y[-1] == pytest.approx(4 * (5 * 180_000 + 900) / 1e6)
 
@@ -27,6 +27,6 @@ def test_seconds_stack_by_phase_for_one_run_and_average_for_several() -> None:
     single, several = seconds_figure(runs[:1]), seconds_figure(runs)
     assert single is not None
     assert several is not None
-    assert {trace.name: list(trace.y) for trace in single.data} == {"train": [1, 2, 3], "evaluate": [1, 1, 1]}
-    assert several.layout.xaxis.title.text == "Seconds per round"
-    assert {trace.name: list(trace.x) for trace in several.data} == {"train": [2, 2], "evaluate": [1, 1]}
+    assert {bars.look.name: bars.y for bars in single.marks} == {"train": [1, 2, 3], "evaluate": [1, 1, 1]}
+    assert several.plot.x.title == "Seconds per round"
+    assert {bars.look.name: bars.x for bars in several.marks} == {"train": [2, 2], "evaluate": [1, 1]}

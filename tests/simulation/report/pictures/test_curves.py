@@ -17,20 +17,19 @@ def test_seeds_become_mean_and_band() -> None:
     runs = [record("fedavg", 1, {0: 0.1, 1: 0.4, 2: 0.6}), record("fedavg", 2, {0: 0.1, 1: 0.6})]
     figure = headline_figure(runs)
     assert figure is not None
-    band, line = figure.data
-    assert list(line.x) == [0, 1]
-    assert list(line.y) == pytest.approx([0.1, 0.5])
+    (line,) = figure.marks
+    assert line.x == [0, 1]
+    assert line.y == pytest.approx([0.1, 0.5])
     spread = 0.2 / np.sqrt(2)
-    assert list(line.customdata) == pytest.approx([0, spread], abs=1e-6)
-    assert list(band.y) == pytest.approx([0.1, 0.5 + spread, 0.5 - spread, 0.1], abs=1e-6)
+    assert line.spread == pytest.approx([0, spread], abs=1e-6)
 
 
 def test_a_single_run_is_a_line_without_a_band_and_missing_values_are_left_out() -> None:
     run = record("fedavg", 1, {0: 0.1, 1: float("nan"), 2: 0.5})
     figure = headline_figure([run])
     assert figure is not None
-    assert len(figure.data) == 1
-    assert list(figure.data[0].x) == [0, 2]
+    (line,) = figure.marks
+    assert line.x == [0, 2] and line.spread is None
 
 
 def test_a_configuration_keeps_its_colour_in_every_figure(make_run: MakeRun) -> None:
@@ -40,8 +39,8 @@ def test_a_configuration_keeps_its_colour_in_every_figure(make_run: MakeRun) -> 
     colours: dict[str, set[str]] = {}
     for figure in figures:
         assert figure is not None
-        for trace in figure.data:
-            colours.setdefault(trace.name, set()).add(trace.line.color)
+        for line in figure.marks:
+            colours.setdefault(line.look.name, set()).add(line.look.colour)
     assert colours == {name: {PALETTE[i]} for i, name in enumerate(("fedavg", "fedssa", "scaffold"))}
 
 
@@ -56,13 +55,13 @@ def test_the_first_curve_is_the_headlines_and_other_metrics_have_one_each() -> N
     run.metrics[1] |= {"global/accuracy": 0.4, "global/loss": 2.0, "personal/auroc": 0.6, "ssa/loss_cos": 0.1}
     first, further = headline_figure([run]), further_figures([run])
     assert first is not None
-    assert (list(first.data[0].y), first.layout.yaxis.title.text) == ([0.5, 0.75], "auroc")
-    assert first.layout.yaxis.tickformat == ".3~g" and first.data[0].hovertemplate == "%{y:.4~g}"
-    assert {key: list(figure.data[0].y) for key, figure in further.items()} == {
+    assert (first.marks[0].y, first.plot.y.title) == ([0.5, 0.75], "auroc")
+    assert first.plot.y.unit == "number"
+    assert {key: figure.marks[0].y for key, figure in further.items()} == {
         "global/accuracy": [0.4],
         "personal/auroc": [0.6],
     }
-    assert further["global/accuracy"].layout.yaxis.tickformat == ".0%"
+    assert further["global/accuracy"].plot.y.unit == "share"
     assert list(extra_figures([run])) == ["ssa/loss_cos"]
 
 
@@ -71,10 +70,3 @@ def test_runs_from_before_headlines_keep_their_clients_figures_among_the_methods
     run.metrics[1]["personal/accuracy"] = 0.9
     assert further_figures([run]) == {}
     assert list(extra_figures([run])) == ["personal/accuracy"]
-
-
-def test_large_numbers_are_written_out() -> None:
-    run = scored("fedavg", "rmse", [28_000.0, 20_000.0], better="less")
-    figure = headline_figure([run])
-    assert figure is not None
-    assert figure.layout.yaxis.tickformat == ",.4~r" and figure.data[0].hovertemplate == "%{y:,.4~r}"

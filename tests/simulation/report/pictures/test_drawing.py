@@ -24,7 +24,7 @@ def contrast(one: str, other: str) -> float:
 
 @pytest.mark.parametrize("page", ["#ffffff", "#15181d"])
 def test_curves_stand_out_from_the_light_and_the_dark_card(page: str) -> None:
-    assert page in Path(simulation.report.__file__).with_name("report.css").read_text()
+    assert page in (Path(simulation.report.__file__).parent / "browser" / "style.css").read_text()
     assert min(contrast(colour, page) for colour in PALETTE) >= 3.0
 
 

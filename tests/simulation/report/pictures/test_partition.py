@@ -14,13 +14,13 @@ from simulation.report.pictures.partition import arrange_partition, partition_fi
 def test_partition_keeps_every_example_on_average_from_few_to_many_clients(clients: int, tmp_path: Path) -> None:
     counts = np.random.default_rng(0).integers(0, 50, (clients, 4))
     names, ids = ["cat", "dog", "$owl$", "<b>"], list(range(clients))
-    figure = partition_figure(counts.tolist(), names, ids, title="A <b>split</b>")
-    sizes, cells = figure.data
+    figure = partition_figure(counts.tolist(), names, ids)
+    sizes, cells = figure.marks
     assert len(sizes.x) == min(clients, {500: 250, 1000: 250}.get(clients, clients))
     assert np.mean(sizes.y) == pytest.approx(counts.sum() / clients)
     assert len(set(sizes.x)) == len(sizes.x)
-    assert cells.y[3] == "&lt;b&gt;"
-    assert figure.layout.title.text == "A &lt;b&gt;split&lt;/b&gt;"
+    assert figure.plots[1].y.names == names
+    assert np.sum(cells.notes) == pytest.approx(np.sum(sizes.y), rel=1e-4)
     partition_png(counts.tolist(), names, ids, tmp_path / "split.png")
     assert (tmp_path / "split.png").read_bytes().startswith(b"\x89PNG")
 

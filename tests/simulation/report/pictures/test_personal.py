@@ -38,14 +38,12 @@ def test_cuau_stands_against_skew_by_cluster_with_late_clients() -> None:
     late = {"cuau/client_ids": ["x"], "cuau/scores": [2.0], "cuau/clusters": [2]}
     figure = cuau_figure(run_of(first, {}, late))
     assert figure is not None
-    assert [trace.name for trace in figure.data] == ["cluster 1", "cluster 2"]
-    one, two = figure.data
-    assert (list(one.customdata), list(one.x), list(one.y)) == (["0"], [0.0], [1.0])
-    assert list(two.customdata) == ["1", "x"] and list(two.y) == [3.0, 2.0]
+    assert [dots.look.name for dots in figure.marks] == ["cluster 1", "cluster 2"]
+    one, two = figure.marks
+    assert (one.notes, one.x, one.y) == (["0"], [0.0], [1.0])
+    assert two.notes == ["1", "x"] and two.y == [3.0, 2.0]
     assert two.x[0] == pytest.approx(np.log(2), rel=1e-5)
-    assert (
-        len({trace.marker.color for trace in figure.data}) == len({trace.marker.symbol for trace in figure.data}) == 2
-    )
+    assert len({dots.look.colour for dots in figure.marks}) == len({dots.look.symbol for dots in figure.marks}) == 2
 
 
 def test_no_clusters_or_no_known_split_is_no_picture() -> None:
@@ -62,9 +60,9 @@ def test_the_distribution_is_that_of_the_last_evaluation_over_all_seeds() -> Non
     ]
     figure = personal_figure(runs)
     assert figure is not None
-    (trace,) = figure.data
-    assert list(trace.x) == [0.5, 0.5, 0.6, 0.7, 0.9] and list(trace.y) == [0.0, 0.25, 0.5, 0.75, 1.0]
-    assert (trace.line.color, trace.line.shape) == (PALETTE[0], "hv")
+    (line,) = figure.marks
+    assert line.x == [0.5, 0.5, 0.6, 0.7, 0.9] and line.y == [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert (line.look.colour, line.stepped) == (PALETTE[0], True)
 
 
 def test_fine_tuning_is_shown_for_a_single_configuration() -> None:
@@ -72,25 +70,25 @@ def test_fine_tuning_is_shown_for_a_single_configuration() -> None:
     one, other = run_of(line), run_of(line, strategy="fedper")
     alone, both = personal_figure([one]), personal_figure([one, other])
     assert alone is not None and both is not None
-    assert [trace.line.dash for trace in alone.data] == ["dot", "solid"]
-    assert [trace.line.color for trace in both.data] == list(PALETTE[:2])
+    assert [line.look.dash for line in alone.marks] == ["dot", "solid"]
+    assert [line.look.colour for line in both.marks] == list(PALETTE[:2])
     untuned = personal_figure([run_of({**line, "personal/client_before": [0.8, 0.9]})])
-    assert untuned is not None and len(untuned.data) == 1
+    assert untuned is not None and len(untuned.marks) == 1
 
 
 def test_clusters_have_a_distribution_each() -> None:
     line = {"personal/client_accuracy": [0.8, None, 0.4], "personal/client_cluster": [2, 1, 1]}
     figure = cluster_figure(run_of(line))
     assert figure is not None
-    assert {trace.name: list(trace.x) for trace in figure.data} == {"cluster 1": [0.4, 0.4], "cluster 2": [0.8, 0.8]}
+    assert {line.look.name: line.x for line in figure.marks} == {"cluster 1": [0.4, 0.4], "cluster 2": [0.8, 0.8]}
 
 
 def test_very_many_clients_are_drawn_by_quantiles() -> None:
     values = np.linspace(0, 1, 5000).tolist()
     figure = personal_figure([run_of({"personal/client_accuracy": values})])
     assert figure is not None
-    assert len(figure.data[0].x) == MOST_STEPS + 1
-    assert figure.data[0].x[MOST_STEPS // 2] == pytest.approx(0.5, abs=0.01)
+    assert len(figure.marks[0].x) == MOST_STEPS + 1
+    assert figure.marks[0].x[MOST_STEPS // 2] == pytest.approx(0.5, abs=0.01)
 
 
 def test_the_distribution_is_of_the_headline() -> None:
@@ -99,7 +97,6 @@ def test_the_distribution_is_of_the_headline() -> None:
     run.summary["headline"] = {"name": "auroc", "better": "more"}
     spread, clusters = personal_figure([run]), cluster_figure(run)
     assert spread is not None and clusters is not None
-    assert list(spread.data[0].x) == [0.6, 0.6, 0.9]
-    assert spread.data[0].hovertemplate.endswith("at most %{x:.4~g}")
-    assert spread.layout.xaxis.title.text == "auroc of a client"
-    assert {trace.name: list(trace.x) for trace in clusters.data} == {"cluster 1": [0.9, 0.9], "cluster 2": [0.6, 0.6]}
+    assert spread.marks[0].x == [0.6, 0.6, 0.9]
+    assert (spread.plot.x.title, spread.plot.x.unit) == ("auroc of a client", "number")
+    assert {line.look.name: line.x for line in clusters.marks} == {"cluster 1": [0.9, 0.9], "cluster 2": [0.6, 0.6]}

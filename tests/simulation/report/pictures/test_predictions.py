@@ -27,19 +27,18 @@ def test_rows_are_true_classes_and_shades_are_shares_of_the_row() -> None:
     run.partition = {"class_names": ["ill", "<b>well"], "client_ids": [], "counts": []}
     figure = confusion_figure(run)
     assert figure is not None
-    (cells,) = figure.data
-    assert list(cells.x) == list(cells.y) == ["ill", "&lt;b&gt;well"]
-    np.testing.assert_allclose(cells.z, [[43 / 97, 54 / 97], [1 / 83, 82 / 83]], rtol=1e-5)
-    assert [[list(cell) for cell in row] for row in cells.customdata] == [[[43, 97], [54, 97]], [[1, 83], [82, 83]]]
-    assert [list(row) for row in cells.text] == [["43", "54"], ["1", "82"]]
-    assert (figure.layout.xaxis.title.text, figure.layout.yaxis.title.text) == ("Predicted class", "True class")
-    assert figure.layout.yaxis.autorange == "reversed"
+    (cells,) = figure.marks
+    assert figure.plot.x.names == figure.plot.y.names == ["ill", "<b>well"]
+    np.testing.assert_allclose(cells.values, [[43 / 97, 54 / 97], [1 / 83, 82 / 83]], rtol=1e-5)
+    assert cells.notes == [[43, 54], [1, 82]]
+    assert cells.texts == [["43", "54"], ["1", "82"]]
+    assert (figure.plot.x.title, figure.plot.y.title) == ("Predicted class", "True class")
 
 
 def test_a_class_without_examples_is_blank() -> None:
     figure = confusion_figure(with_tables(confusion=[[0, 0], [1, 3]]))
     assert figure is not None
-    assert [list(row) for row in figure.data[0].z] == [[None, None], [0.25, 0.75]]
+    assert figure.marks[0].values == [[None, None], [0.25, 0.75]]
 
 
 def test_of_many_classes_the_least_accurate_are_shown_with_shares_of_the_whole_row() -> None:
@@ -48,22 +47,22 @@ def test_of_many_classes_the_least_accurate_are_shown_with_shares_of_the_whole_r
     matrix[5, 5], matrix[5, 99] = 2, 8  # class 99 is right, and among the last of equally good ones
     figure = confusion_figure(with_tables(confusion=matrix.tolist()))
     assert figure is not None
-    (cells,) = figure.data
-    assert list(cells.x) == [str(c) for c in range(MOST_CLASSES)]
-    assert cells.z[5][5] == pytest.approx(0.2) and sum(cells.z[5]) == pytest.approx(0.2)
+    (cells,) = figure.marks
+    assert figure.plot.x.names == [str(c) for c in range(MOST_CLASSES)]
+    assert cells.values[5][5] == pytest.approx(0.2) and sum(cells.values[5]) == pytest.approx(0.2)
 
 
 def test_the_reliability_diagram_has_filled_bins_and_the_error() -> None:
     figure = calibration_figure(with_tables(calibration=CALIBRATION))
     assert figure is not None
-    bars, diagonal, shares = figure.data
-    assert (list(bars.x), list(bars.y), list(bars.width)) == ([0.625, 0.875], [0.8, 0.5], [0.25, 0.25])
-    assert [list(one) for one in bars.customdata] == [[0.6, 30], [0.9, 10]]
-    assert (list(diagonal.x), list(diagonal.y)) == ([0, 1], [0, 1])
-    assert list(shares.y) == [0.75, 0.25]
+    bars, diagonal, shares = figure.marks
+    assert (bars.x, bars.y, bars.widths) == ([0.625, 0.875], [0.8, 0.5], [0.25, 0.25])
+    assert bars.notes == ["60.0% sure\n30 examples", "90.0% sure\n10 examples"]
+    assert (diagonal.x, diagonal.y) == ([0, 1], [0, 1])
+    assert shares.y == [0.75, 0.25]
     # (30 * |0.8 - 0.6| + 10 * |0.5 - 0.9|) / 40
     assert expected_calibration_error(CALIBRATION) == pytest.approx(0.25)
-    assert figure.layout.annotations[0].text == "ECE 0.2500"
+    assert figure.plot.note == "ECE 0.2500"
 
 
 def test_the_error_is_the_metric_ece() -> None:

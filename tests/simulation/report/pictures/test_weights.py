@@ -16,14 +16,14 @@ def test_weights_are_placed_by_client_and_round_and_blank_elsewhere() -> None:
     ]
     figure = weights_figure(RunRecord(Path("r"), {}, metrics, {}, None, "r"))
     assert figure is not None
-    cells = figure.data[0]
-    assert (list(cells.x), list(cells.y)) == ([1, 2], ["2", "10"])
-    assert [list(row) for row in cells.z] == [[0.75, 1.0], [0.25, None]]
+    (cells,) = figure.marks
+    assert (figure.plot.x.names, figure.plot.y.names) == ([1, 2], ["2", "10"])
+    assert cells.values == [[0.75, 1.0], [0.25, None]]
 
 
 def test_long_runs_average_the_weights_of_neighbouring_rounds() -> None:
     metrics = [{"round": n, "cohort": ["a"], "weights": [n % 2 * 1.0]} for n in range(1, 601)]
     figure = weights_figure(RunRecord(Path("r"), {}, metrics, {}, None, "r"))
     assert figure is not None
-    assert len(figure.data[0].x) == 300
-    assert set(figure.data[0].z[0]) == {0.5}
+    assert len(figure.plot.x.names or []) == 300
+    assert set(figure.marks[0].values[0]) == {0.5}
