@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip
 
-.PHONY: setup demo test lint format run-config published clean
+.PHONY: setup demo test lint format run-config published cards docs dist clean
 
 setup: $(VENV)/.ready
 
@@ -38,9 +38,18 @@ run-config: setup
 published: setup  # the table of experiments/README.md, from the results that are kept
 	$(BIN)/fedloom reproduce --table experiments/README.md
 
+cards: setup  # the small runs whose curves the pages of the methods show, as far as they are missing
+	$(BIN)/python -m docs.making.learning_curves
+
+docs: setup  # into docs/_build/html; warnings are errors
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html -c docs/making docs docs/_build/html
+
+dist: setup  # a wheel and a source distribution, into dist/
+	$(BIN)/python -m build --no-isolation
+
 test: lint
 	$(BIN)/fedloom data fetch fashion-mnist digits
 	$(BIN)/pytest
 
 clean:
-	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) build dist docs/_build docs/reference *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -40,7 +40,14 @@ class SamParams(Params):
     rho: float = Field(0.05, ge=0, description="radius of the ascent step; 0 regresses to SGD")
 
 
-@part("sam", slot="optimizer", what="sharpness-aware local steps", paper="fedsam", year=2022)
+@part(
+    "sam",
+    slot="optimizer",
+    what="sharpness-aware local steps",
+    equation=r"g_1 = \nabla \ell(\theta), \qquad \epsilon = \rho \, \frac{g_1}{\lVert g_1 \rVert}, \qquad g = \nabla \ell(\theta + \epsilon)",
+    paper="fedsam",
+    year=2022,
+)
 class Sam(Sgd):
     Params = SamParams
     mix = 1.0

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fedloom.notebook import NotebookProgress, in_notebook
+from fedloom.preset import preset
 from fl_config.errors import ConfigError
 from fl_models.loading import being_loaded
 from fl_models.spelling import spelled
@@ -32,6 +33,7 @@ def run(
     """Run `fedloom run` with these options (underscores for dashes), and return what it left.
 
     model, task   also a class or function of a file or module of yours, which workers then load by its text
+    preset        the name of a paper's settings, as --preset; all else wins over it
     plugins       files or modules of parts of your own, as --plugin
     set           parameters of parts by dotted key, as --set: {"disco.a": 0.4}
     callbacks     told about every round; one whose `recorded` returns True ends the run there
@@ -58,7 +60,8 @@ def flat_options(options: Mapping[str, Any], plugins: Sequence[str], set: Mappin
     given |= {name: spelled(given[name]) for name in NAMED_BY_CLASS if not isinstance(given.get(name, ""), str)}
     if plugins:
         given["plugin"] = ",".join([*filter(None, [given.get("plugin", "")]), *plugins])
-    return {**given, **(set or {})}
+    named = given.pop("preset", None)
+    return {**(preset(named, given.get("strategy")) if named else {}), **given, **(set or {})}
 
 
 def load(folder: Path | str) -> Run:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import inspect
 import pkgutil
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -41,12 +42,13 @@ ENTRY_POINTS = "fedloom.parts"
 
 @dataclass(frozen=True)
 class Part:
-    """A declaration. `paper` is a key of fl_config/papers.py, or a few words; `year` orders parts of one slot, older ones first;
-    `plugin`: it may stand after a +."""
+    """A declaration. `equation` is LaTeX, as inside of `aligned`; `paper` is a key of fl_config/papers.py, or a few words; `year` orders
+    parts of one slot, older ones first; `plugin`: it may stand after a +."""
 
     name: str
     slot: str
     what: str
+    equation: str = ""
     paper: str = ""
     year: int = 9999
     plugin: bool = True
@@ -76,7 +78,7 @@ _halves: dict[str, dict[str, type]] = {}  # by part and kind; a half may be read
 
 
 def part(
-    name: str, *, slot: str, what: str, paper: str = "", year: int = 9999, plugin: bool = True
+    name: str, *, slot: str, what: str, equation: str = "", paper: str = "", year: int = 9999, plugin: bool = True
 ) -> Callable[[Class], Class]:
     """Declare a part on its class."""
     if slot not in SLOTS:
@@ -88,7 +90,9 @@ def part(
             raise ConfigError(
                 f"Two parts are called {name!r}, one in {other.__module__} and one in {made.__module__}: rename one."
             )
-        _declared[name] = Part(name, slot, what, paper, year, plugin, _halves.setdefault(name, {}))
+        _declared[name] = Part(
+            name, slot, what, inspect.cleandoc(equation), paper, year, plugin, _halves.setdefault(name, {})
+        )
         return half(name)(made)
 
     return declare

@@ -19,6 +19,7 @@ class Base:
     weighting: str = "size"  # what it weighs by unless a plug-in says otherwise
     title: str = ""
     settings: tuple[tuple[str, str], ...] = ()  # parameters by dotted key that make it this method and no other
+    equation: str = ""  # LaTeX, where those parameters make it another one than its part's
 
 
 # A part needs a row here only where it is also a base of its own.
@@ -53,6 +54,12 @@ BASES: dict[str, Base] = {
         ("ssa",),
         title="FedSSA with weights by which the model predicts the target's class shares",
         settings=(("ssa.criterion", "shares"),),
+        equation=r"""
+            q &= \arg\min_{q \in \Delta} \; \Bigl\lVert S^{-1/2} \Bigl( \sum_c q_c \frac{A_c}{n_c} - \bar\varphi_U \Bigr) \Bigr\rVert^2
+                + \pi \, \operatorname{KL} \Bigl( q \,\|\, \frac{n}{\sum_c n_c} \Bigr) \\
+            w &= \arg\min_{w \in \Delta} \; \operatorname{KL}(\bar y_w \,\|\, q) + \lambda_{\mathrm{we}} \sum_k w_k \log w_k, \qquad
+                \bar y_w = \frac{1}{|U|} \sum_{x \in U} \operatorname{softmax} f \Bigl( x; \sum_k w_k \theta_k \Bigr)
+        """,
     ),
     "afl": Base("AFL", ("afl",)),
     "fedcuau": Base("FedCUAU", ("cuau",), title="clusters by the skew of their labels"),

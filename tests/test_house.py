@@ -34,6 +34,7 @@ FLOORS = {
     "deploy": 8,
     "fedloom": 9,
     "experiments": 10,
+    "docs": 10,
 }
 
 AGAINST_THE_DIRECTION = {
@@ -84,6 +85,9 @@ MIRRORED = ("fl_config", "fl_data", "fl_models", "fl_tasks", "fl_protocol", "cli
 WHOLE_RUNS = ("methods", "mutation", "runs")  # folders of tests that belong to no single module
 TESTS_OF_MANY = {
     "fedloom/cli/test_thirty_mistakes.py": "wrong commands of every kind, each answered by one sentence",
+    "docs/test_blocks.py": "every block of README and pages is executed, or says why not",
+    "docs/test_own_pages.py": "the pages for those who bring something of their own, and what their blocks leave",
+    "fedloom/test_wheel.py": "the wheel has everything that the installed commands read",
     "deploy/drills/test_bad_input.py": "rubbish against the open port",
     "deploy/drills/test_soak.py": "a federation that is disturbed again and again",
     "deploy/test_faults.py": "a site, its app or its link breaks",
@@ -249,9 +253,10 @@ def holds_files(folder: Path) -> bool:
 
 
 def test_folders_fit_on_one_screen() -> None:
-    """Not of experiments: one preset per published table, which are data."""
-    folders = {path.parent for module, path in modules().items() if room(module) != "experiments"} - {ROOT}
+    """Not the top folders, of the tree and of its tests, where the rooms stand; nor experiments, whose results are data."""
+    folders = {path.parent for module, path in modules().items() if room(module) != "experiments"}
     folders |= {path.parent for path in (ROOT / "tests").rglob("*.py")}
+    folders -= {ROOT, ROOT / "tests"}
     entries = {
         str(folder.relative_to(ROOT)): sum(item.is_file() or holds_files(item) for item in folder.iterdir())
         for folder in folders

@@ -119,6 +119,11 @@ class AsdParams(Params):
     "asd",
     slot="objective",
     what="+ lambda sum_i alpha_i KL(teacher_i | student_i)",
+    equation=r"""
+        L &= \ell(\theta) + \lambda \sum_{i \in \text{batch}} \alpha_i \operatorname{KL} \bigl( q_\omega(x_i) \,\|\, q_\theta(x_i) \bigr), \qquad
+            q = \operatorname{softmax}(z / \tau) \\
+        \alpha_i &= \frac{a_i}{\sum_{j \in \text{batch}} a_j}, \qquad a_i = \frac{e^{-b_1 H(x_i)}}{p_{y_i}^{\,b_2}}
+    """,
     paper="asd",
     year=2023,
 )

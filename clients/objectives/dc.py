@@ -39,6 +39,13 @@ class DcParams(Params):
     "dc",
     slot="drift",
     what="local drift h_i and gradient state s_i",
+    equation=r"""
+        g &= \nabla \ell(\theta) + \alpha_i \, \bigl( \theta - (\omega - h_i) \bigr) + \sigma_i - s_i, \qquad
+            \alpha_i = \alpha / q_i, \quad \sigma_i = s / q_i \\
+        h_i^{+} &= h_i + \Delta_i, \qquad s_i^{+} = s_i - \sigma_i - \frac{\Delta_i}{K \eta_0} \\
+        \omega^{+} &= \frac{1}{m} \sum_{i \in S} \theta_i + \frac{1}{N} \sum_{i=1}^{N} h_i^{+}, \qquad
+            s^{+} = s + \frac{1}{N} \sum_{i \in S} q_i \, (s_i^{+} - s_i)
+    """,
     paper="feddc",
     year=2022,
     plugin=False,

@@ -54,7 +54,14 @@ class DecorrParams(Params):
     )
 
 
-@part("decorr", slot="objective", what="+ lambda |correlation of features|^2", paper="feddecorr", year=2023)
+@part(
+    "decorr",
+    slot="objective",
+    what="+ lambda |correlation of features|^2",
+    equation=r"L = \ell(\theta) + \lambda \, \frac{1}{B} \, \frac{1}{d (d - 1)} \sum_{a \ne b} M_{ab}^2, \qquad M = \tilde Z^{\top} \tilde Z, \qquad \tilde Z = \frac{Z - \bar Z}{\sqrt{\operatorname{var} Z + 10^{-8}}}",
+    paper="feddecorr",
+    year=2023,
+)
 class Decorr(Objective):
     Params = DecorrParams
     needs = ("head",)

@@ -34,6 +34,11 @@ class DynParams(Params):
     "dyn",
     slot="drift",
     what="alpha_i (theta - omega + h_i), h_i += Delta_i",
+    equation=r"""
+        g &= \nabla \ell(\theta) + \alpha_i \, (\theta - \omega + h_i), \qquad \alpha_i = \alpha / q_i, \quad q_i = N n_i / n \\
+        h_i^{+} &= h_i + \Delta_i \\
+        \omega^{+} &= \frac{1}{m} \sum_{i \in S} \theta_i + \frac{1}{N} \sum_{i=1}^{N} h_i^{+}
+    """,
     paper="feddyn",
     year=2021,
     plugin=False,

@@ -35,7 +35,17 @@ class MoonParams(Params):
     tau: float = Field(default=0.5, gt=0.0, allow_inf_nan=False, description="Temperature of the cosines.")
 
 
-@part("moon", slot="objective", what="+ mu contrast(z; z_global, z_previous)", paper="moon", year=2021)
+@part(
+    "moon",
+    slot="objective",
+    what="+ mu contrast(z; z_global, z_previous)",
+    equation=r"""
+        L = \ell(\theta) - \mu \, \frac{1}{B} \sum_x
+            \log \frac{e^{\cos(z, z_g) / \tau}}{e^{\cos(z, z_g) / \tau} + e^{\cos(z, z_p) / \tau}}
+    """,
+    paper="moon",
+    year=2021,
+)
 class Moon(Objective):
     Params = MoonParams
     needs = ("head",)

@@ -43,6 +43,7 @@ class NtdParams(Params):
     "ntd",
     slot="objective",
     what="+ beta tau^2 KL over the not-true classes",
+    equation=r"L = \ell(\theta) + \beta \, \tau^2 \, \frac{1}{B} \sum_x \operatorname{KL}(\tilde q_\omega \,\|\, \tilde q_\theta), \qquad \tilde q = \operatorname{softmax} \frac{z_{c \ne y}}{\tau}",
     paper="fedntd",
     year=2022,
 )

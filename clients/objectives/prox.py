@@ -24,7 +24,14 @@ class ProxParams(Params):
     )
 
 
-@part("prox", slot="objective", what="+ mu/2 |theta - omega|^2", paper="fedprox", year=2020)
+@part(
+    "prox",
+    slot="objective",
+    what="+ mu/2 |theta - omega|^2",
+    equation=r"L = \ell(\theta) + \frac{\mu}{2} \, \lVert \theta - \omega \rVert^2",
+    paper="fedprox",
+    year=2020,
+)
 class Prox(Objective):
     Params = ProxParams
     every_pass = True

@@ -37,7 +37,19 @@ class ScaffoldParams(Params):
         return self.lr_in_cv == "initial" or (self.lr_in_cv == "auto" and self.size_scaled)
 
 
-@part("scaffold", slot="drift", what="gradient + c - c_i", paper="scaffold", year=2020, plugin=False)
+@part(
+    "scaffold",
+    slot="drift",
+    what="gradient + c - c_i",
+    equation=r"""
+        g &= \nabla \ell(\theta) - c_i + c \\
+        c_i^{+} &= c_i - c - \frac{\Delta_i}{K_i \, \eta_t} \\
+        \omega^{+} &= \omega + \frac{1}{m} \sum_{i \in S} \Delta_i, \qquad c^{+} = c + \frac{1}{N} \sum_{i \in S} (c_i^{+} - c_i)
+    """,
+    paper="scaffold",
+    year=2020,
+    plugin=False,
+)
 class Scaffold(Objective):
     Params = ScaffoldParams
     remembers = True

@@ -22,6 +22,11 @@ from fl_config.parts import part
     "speed",
     slot="drift",
     what="FedDyn's memory with an extra-gradient step",
+    equation=r"""
+        g_1 &= \nabla \ell(\theta), \qquad g_2 = \nabla \ell \Bigl( \theta + \rho \, \frac{g_1}{\lVert g_1 \rVert} \Bigr) \\
+        g &= (1 - a) \, g_1 + a \, g_2 + \hat\lambda \, (\theta - \omega + h_i) \\
+        h_i^{+} &= h_i + \Delta_i, \qquad \omega^{+} = \frac{1}{m} \sum_{i \in S} \theta_i + \frac{1}{N} \sum_{i=1}^{N} h_i^{+}
+    """,
     paper="fedspeed",
     year=2023,
     plugin=False,

@@ -124,6 +124,13 @@ class SsgParams(Params):
     "ssg",
     slot="drift",
     what="FedDC's memory, gated by participation counts",
+    equation=r"""
+        \rho_i &= \frac{c_i}{T p} + 1, \qquad g = \nabla \ell(\theta) + \alpha_i h_i + \sigma_i - s_i, \qquad
+            \alpha_i = \alpha / q_i, \quad \sigma_i = s / q_i \\
+        h_i^{+} &= h_i + \rho_i \Delta_i, \qquad s_i^{+} = s_i - \sigma_i - \frac{\rho_i \Delta_i}{K \eta_0} \\
+        \omega^{+} &= \frac{1}{m} \sum_{i \in S} \theta_i + \frac{1}{N} \sum_{i=1}^{N} h_i^{+}, \qquad
+            s^{+} = s + \frac{1}{N} \sum_{i \in S} q_i \, (s_i^{+} - s_i)
+    """,
     paper="fedssg",
     year=2025,
     plugin=False,

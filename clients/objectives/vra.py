@@ -29,6 +29,11 @@ class VraParams(Params):
     "vra",
     slot="drift",
     what="dual variables lambda_i += a gamma Delta_i",
+    equation=r"""
+        g &= \nabla \ell(\theta) + \lambda_i + \gamma \, (\theta - \omega) \\
+        \lambda_i^{+} &= \lambda_i + a \, \gamma \, \Delta_i \\
+        \omega^{+} &= \frac{1}{m} \sum_{i \in S} \theta_i + \frac{1}{d} \, \frac{1}{N} \sum_{i=1}^{N} \lambda_i^{+}
+    """,
     paper="fedvra",
     year=2023,
     plugin=False,

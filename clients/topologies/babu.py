@@ -10,6 +10,10 @@ from fl_config.parts import part
     "babu",
     slot="topology",
     what="a fixed head while training, fine-tuned afterwards",
+    equation=r"""
+        \theta = (\varphi, \psi^0) \quad \text{with the head } \psi^0 \text{ fixed at its initial values} \\
+        \varphi^{+} = \sum_{i \in S} p_i \, \varphi_i, \qquad \text{then every client fine-tunes } (\varphi, \psi^0) \text{ for itself}
+    """,
     paper="fedbabu",
     year=2022,
 )

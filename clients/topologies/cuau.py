@@ -21,6 +21,12 @@ from fl_protocol.types import Arrays
     "cuau",
     slot="topology",
     what="clusters by skew, a shared trunk and a head for each cluster",
+    equation=r"""
+        \mathrm{AU} &= \sum_k \frac{n_k}{n} \, \mathrm{CU}_k, \qquad u_k = \lVert \mathrm{CU}_k - \mathrm{AU} \rVert_2, \qquad
+            b_k = 1 + \left| \{ i < C : u_k > P_{i/C}(u) \} \right| \\
+        w^{s}, w^{C_C} &= \sum_{k \in S} p_k \, (\cdot)_k, \qquad
+            w^{C_j} = \frac{\sum_{k \in S,\, b_k \le j} p_k \, w^{C_j}_k}{\sum_{k \in S,\, b_k \le j} p_k} \quad (j < C)
+    """,
     paper="fedcuau",
     year=2024,
 )

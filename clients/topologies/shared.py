@@ -6,6 +6,12 @@ from clients.topologies.base import ClientTopology
 from fl_config.parts import part
 
 
-@part("shared", slot="topology", what="one model for all clients", plugin=False)
+@part(
+    "shared",
+    slot="topology",
+    what="one model for all clients",
+    equation=r"\omega^{+} = \omega + \sum_{i \in S} p_i \, (\theta_i - \omega)",
+    plugin=False,
+)
 class Shared(ClientTopology):
     """Nothing is private, everything is trained."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, Protocol, get_args
 
+from fedloom.preset import preset
 from fl_config.errors import nearest
 from fl_config.options import FLAGS
 from fl_config.toml import parse_assignment, parse_scalar, read_toml
@@ -105,6 +106,12 @@ def add_options(parser: argparse.ArgumentParser, names: Sequence[str] | None = N
     add_flags(parser, names or VISIBLE)
     files = parser.add_argument_group("settings")
     files.add_argument(
+        "--preset",
+        metavar="NAME",
+        default=None,
+        help="a paper's settings, see `fedloom presets`; all else wins over it",
+    )
+    files.add_argument(
         "--config", metavar="FILE", default=None, help="a TOML file with the same keys; flags win over it"
     )
     files.add_argument(
@@ -146,12 +153,14 @@ def _add_option(group: argparse._ActionsContainer, name: str, placeholder: str) 
 
 
 def given_options(args: argparse.Namespace) -> dict[str, Any]:
-    """The options that the user gave, under flat keys: flags win over the file, and --set wins over both.
+    """The options that the user gave, under flat keys: the file wins over the preset, flags over the file, and --set over all.
 
     A wrong name in the strategy is told here already, before Ray and torch are loaded.
     """
     values: dict[str, Any] = read_toml(Path(args.config)) if args.config else {}
     values.update(given_flags(args))
+    if args.preset:
+        values = {**preset(args.preset, values.get("strategy")), **values}
     values.update(parse_assignment(text) for text in args.set)
     if isinstance(strategy := values.get("strategy"), str) and strategy.strip():
         check_names_early(strategy, own_plugins=bool(values.get("plugin")))

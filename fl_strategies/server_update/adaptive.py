@@ -98,6 +98,10 @@ class Adaptive(ServerStep):
     "adagrad",
     slot="server optimizer",
     what="Adagrad on the averaged update",
+    equation=r"""
+        D &= \sum_{i \in S} p_i \, \Delta_i, \qquad m^{+} = \beta_1 m + (1 - \beta_1) D, \qquad v^{+} = v + D^2 \\
+        \omega^{+} &= \omega + \eta_s \, \frac{m^{+}}{\sqrt{v^{+}} + \tau}
+    """,
     paper="fedopt",
     year=2021,
 )
@@ -106,13 +110,34 @@ class Adagrad(Adaptive):
     second_moment = staticmethod(adagrad_moment)
 
 
-@part("yogi", slot="server optimizer", what="Yogi on the averaged update", paper="fedopt", year=2021)
+@part(
+    "yogi",
+    slot="server optimizer",
+    what="Yogi on the averaged update",
+    equation=r"""
+        D &= \sum_{i \in S} p_i \, \Delta_i, \qquad m^{+} = \beta_1 m + (1 - \beta_1) D, \qquad
+            v^{+} = v - (1 - \beta_2) \, D^2 \operatorname{sign}(v - D^2) \\
+        \omega^{+} &= \omega + \eta_s \, \frac{m^{+}}{\sqrt{v^{+}} + \tau}
+    """,
+    paper="fedopt",
+    year=2021,
+)
 class Yogi(Adaptive):
     Params = AdamParams
     second_moment = staticmethod(yogi_moment)
 
 
-@part("adam", slot="server optimizer", what="Adam on the averaged update", paper="fedopt", year=2021)
+@part(
+    "adam",
+    slot="server optimizer",
+    what="Adam on the averaged update",
+    equation=r"""
+        D &= \sum_{i \in S} p_i \, \Delta_i, \qquad m^{+} = \beta_1 m + (1 - \beta_1) D, \qquad v^{+} = \beta_2 v + (1 - \beta_2) D^2 \\
+        \omega^{+} &= \omega + \eta_s \, \frac{m^{+}}{\sqrt{v^{+}} + \tau}
+    """,
+    paper="fedopt",
+    year=2021,
+)
 class Adam(Adaptive):
     Params = AdamParams
     second_moment = staticmethod(adam_moment)

@@ -104,7 +104,18 @@ class DfParams(Params):
         return min(1000, 5 * math.ceil(samples / self.batch_size)) if self.steps == "auto" else self.steps
 
 
-@part("df", slot="polish", what="ensemble distillation on unlabelled data", paper="feddf", year=2020)
+@part(
+    "df",
+    slot="polish",
+    what="ensemble distillation on unlabelled data",
+    equation=r"""
+        \omega^{+} = \arg\min_{\omega} \; \frac{1}{|U|} \sum_{x \in U}
+            \operatorname{KL} \Bigl( \operatorname{softmax} \frac{\bar z(x)}{\tau} \,\|\, \operatorname{softmax} \frac{z_\omega(x)}{\tau} \Bigr), \qquad
+            \bar z(x) = \frac{1}{m} \sum_{i \in S} z_i(x)
+    """,
+    paper="feddf",
+    year=2020,
+)
 class Df(ServerStep):
     Params = DfParams
     needs = ("classes",)

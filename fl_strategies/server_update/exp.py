@@ -79,7 +79,18 @@ class ExpParams(Params):
     )
 
 
-@part("exp", slot="server optimizer", what="extrapolated server step", paper="fedexp", year=2023)
+@part(
+    "exp",
+    slot="server optimizer",
+    what="extrapolated server step",
+    equation=r"""
+        D &= \sum_{i \in S} p_i \, \Delta_i, \qquad
+            \eta_g = \max \left( 1, \; \frac{\sum_{i \in S} p_i \, \lVert \Delta_i \rVert^2}{2 \, (\lVert D \rVert^2 + \varepsilon)} \right) \\
+        \omega^{+} &= \omega + \eta_g \, D
+    """,
+    paper="fedexp",
+    year=2023,
+)
 class Exp(ServerStep):
     Params = ExpParams
     params: ExpParams

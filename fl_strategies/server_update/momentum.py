@@ -54,7 +54,14 @@ class MomentumParams(Params):
         return self
 
 
-@part("avgm", slot="server optimizer", what="v = beta v + d, omega -= lr v", paper="fedavgm", year=2019)
+@part(
+    "avgm",
+    slot="server optimizer",
+    what="v = beta v + d, omega -= lr v",
+    equation=r"d = \omega - \sum_{i \in S} p_i \, \theta_i, \qquad v^{+} = \beta \, v + (1 - \delta) \, d, \qquad \omega^{+} = \omega - \eta_s \, v^{+}",
+    paper="fedavgm",
+    year=2019,
+)
 class Momentum(ServerStep):
     Params = MomentumParams
     params: MomentumParams

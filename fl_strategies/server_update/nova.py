@@ -34,6 +34,7 @@ def nova(updates: Matrix, weights: NDArray[np.float64], local_weights: NDArray[n
     "nova",
     slot="normaliser",
     what="updates divided by their number of steps",
+    equation=r"\omega^{+} = \omega + \tau_{\mathrm{eff}} \sum_{i \in S} p_i \, \frac{\Delta_i}{a_i}, \qquad \tau_{\mathrm{eff}} = \sum_{i \in S} p_i \, a_i",
     paper="fednova",
     year=2020,
 )

@@ -57,6 +57,10 @@ class AflParams(Params):
     "afl",
     slot="weighting",
     what="weights climb where the loss is largest",
+    equation=r"""
+        \omega^{+} &= \sum_{i \in S} \frac{\lambda_i}{\sum_{j \in S} \lambda_j} \, \theta_i \\
+        \lambda^{+} &= \Pi_{\Delta} \Bigl( \lambda + \eta_\lambda \, \frac{N}{m} \, F(\omega) \text{ on } S \Bigr)
+    """,
     paper="afl",
     year=2019,
 )

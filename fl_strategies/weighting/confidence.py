@@ -35,7 +35,14 @@ class ConfidenceParams(Params):
     )
 
 
-@part("confidence", slot="weighting", what="p_i ~ mean variance of predictions", paper="fedssa", year=2024)
+@part(
+    "confidence",
+    slot="weighting",
+    what="p_i ~ mean variance of predictions",
+    equation=r"w_k = \frac{c_k}{\sum_i c_i}, \qquad c_k = \frac{1}{|U|} \sum_{x \in U} \operatorname{var} \, \operatorname{softmax} z_k(x)",
+    paper="fedssa",
+    year=2024,
+)
 class Confidence(Weighting):
     Params: ClassVar[type[Params]] = ConfidenceParams
     needs = ("classes",)

@@ -108,6 +108,7 @@ class DiscoParams(Params):
     "disco",
     slot="weighting",
     what="p_i ~ ReLU(n_i - a d_i + b)",
+    equation=r"p_k = \frac{\mathrm{ReLU}(n_k - a \, d_k + b)}{\sum_{m \in S} \mathrm{ReLU}(n_m - a \, d_m + b)}",
     paper="feddisco",
     year=2023,
 )

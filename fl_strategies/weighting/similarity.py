@@ -28,7 +28,14 @@ class SimilarityParams(Params):
     )
 
 
-@part("similarity", slot="weighting", what="p_i ~ mean cosine between two views", paper="fedssa", year=2024)
+@part(
+    "similarity",
+    slot="weighting",
+    what="p_i ~ mean cosine between two views",
+    equation=r"w_k = \frac{s_k}{\sum_i s_i}, \qquad s_k = \frac{1}{|U|} \sum_{x \in U} \cos \bigl( \operatorname{softmax} z_k(x^1), \, \operatorname{softmax} z_k(x^2) \bigr)",
+    paper="fedssa",
+    year=2024,
+)
 class Similarity(Weighting):
     Params: ClassVar[type[Params]] = SimilarityParams
     needs = ("classes",)

@@ -9,7 +9,14 @@ from fl_strategies.round.resources import ServerResources
 from fl_strategies.weighting.base import Weighed, Weighting
 
 
-@part("size", slot="weighting", what="p_i = n_i / sum n", paper="fedavg", year=2017)
+@part(
+    "size",
+    slot="weighting",
+    what="p_i = n_i / sum n",
+    equation=r"p_i = \frac{n_i}{\sum_{j \in S} n_j}",
+    paper="fedavg",
+    year=2017,
+)
 class Size(Weighting):
     known_before_training = True
 

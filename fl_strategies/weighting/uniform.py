@@ -11,7 +11,7 @@ from fl_strategies.round.resources import ServerResources
 from fl_strategies.weighting.base import Weighed, Weighting
 
 
-@part("uniform", slot="weighting", what="p_i = 1 / m", year=2017)
+@part("uniform", slot="weighting", what="p_i = 1 / m", equation=r"p_i = \frac{1}{m}", year=2017)
 class Uniform(Weighting):
     known_before_training = True
     equal = True

@@ -1,4 +1,4 @@
-"""Every preset under experiments/ is a run that `fedloom run --config` accepts."""
+"""Every preset is a run that `fedloom run --preset` accepts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fl_config.errors import ConfigError
 from fl_config.toml import read_toml
 from fl_runs.plan import make_plan
 
-PRESETS = sorted((Path(__file__).parents[2] / "experiments").glob("*.toml"))
+PRESETS = sorted((Path(__file__).parents[2] / "fedloom" / "presets").glob("*.toml"))
 PAPERS = ("asd", "fedcuau", "feddisco", "fedssa", "fedssg")
 
 

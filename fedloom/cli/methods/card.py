@@ -57,6 +57,7 @@ def card(name: str) -> Entry:
     return {
         **(plugin(name) if is_part else base(name)),
         "slots": {part: PARTS[part].slot for part in parts},
+        "latex": latex(name, parts),
         "equations": list(dict.fromkeys(text for part in parts for text in equations(PARTS[part]))),
         "papers": [_paper(paper) for paper in papers],
         "traffic": [line for part in parts for line in traffic(PARTS[part])],
@@ -107,6 +108,12 @@ def equations(part: Part) -> Iterator[str]:
         if (text := (getattr(sys.modules.get(half.__module__), "__doc__", None) or vars(half).get("__doc__")))
     )
     yield from texts or [part.what]
+
+
+def latex(name: str, parts: Iterable[str]) -> dict[str, str]:
+    """The declared equations by part; a base that has one of its own has that."""
+    own = BASES[name].equation if name in BASES else ""
+    return {part: inspect.cleandoc(own) or PARTS[part].equation for part in parts}
 
 
 def traffic(part: Part) -> Iterator[str]:

@@ -63,6 +63,13 @@ log = logging.getLogger("fedloom")
     "ssa",
     slot="weighting",
     what="weights learned on the server's unlabelled target data",
+    equation=r"""
+        \hat y^{v} &= \operatorname{softmax} \Bigl( \sum_k w_k \, z_k(x^{v}) \Bigr), \qquad v = 1, 2 \\
+        w &= \arg\min_{w \in \Delta} \; \frac{1}{|U|} \sum_{x \in U} \Bigl[ -\cos(\hat y^1, \hat y^2)
+            - \frac{\lambda_{\mathrm{var}}}{2} \, (\operatorname{var} \hat y^1 + \operatorname{var} \hat y^2) \Bigr]
+            + \lambda_{\mathrm{we}} \sum_k w_k \log w_k \\
+        \theta &= \sum_k w_k \, \theta_k
+    """,
     paper="fedssa",
     year=2024,
 )

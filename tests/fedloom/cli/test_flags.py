@@ -51,7 +51,7 @@ def test_only_the_named_options_have_a_flag() -> None:
     parser = argparse.ArgumentParser()
     add_options(parser, ["seed"])
     flags = {flag for action in parser._actions for flag in action.option_strings}
-    assert flags == {"-h", "--help", "--seed", "--config", "--set"}
+    assert flags == {"-h", "--help", "--seed", "--preset", "--config", "--set"}
 
 
 def test_flags_win_over_the_file_and_set_over_both(tmp_path: Path) -> None:

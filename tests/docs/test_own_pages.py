@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.runs.executed_page import DOCS, blocks, execute
-from tests.runs.own_folder import ROOT, records
+from tests.docs.executed_page import ROOT, blocks, execute
+from tests.runs.own_folder import records
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -54,20 +54,6 @@ def test_the_page_about_python(tmp_path: Path) -> None:
     assert [words[0] for words in ran] == ["run", "predict", "predict"]
     assert len(list((tmp_path / "runs").iterdir())) == 3
     assert (tmp_path / "client2.csv").read_text().startswith("sample,prediction,label,probability_0")
-
-
-@pytest.mark.parametrize("page", ["own_parts.md", "own_model.md", "python.md", "tasks.md", "data.md"])
-def test_no_block_is_overlooked(page: str) -> None:
-    text = (DOCS / page).read_text(encoding="utf-8")
-    assert text.count("\n```") == 2 * len(blocks(page)) + 2 * len(re.findall(r"\n```(?:toml|json)\n", text))
-    assert len(re.findall(r"<!-- ", text)) == len([block for block in blocks(page) if block.marker])
-    assert not [block.text for block in blocks(page) if "..." in block.text]
-
-
-def test_links_lead_somewhere() -> None:
-    for page in ("own_parts.md", "own_model.md", "tasks.md", "data.md"):
-        for link in re.findall(r"\]\(([^)#]+)\)", (DOCS / page).read_text(encoding="utf-8")):
-            assert (DOCS / link).exists(), f"{page} links to {link}"
 
 
 def test_an_installed_package_offers_its_parts_by_an_entry_point(tmp_path: Path) -> None:
