@@ -25,7 +25,20 @@ def build_parser() -> argparse.ArgumentParser:
     parser = Parser(prog="fedloom", description="Federated learning on data that is not the same everywhere.")
     parser.add_argument("--verbose", action="store_true", help="show the log on the terminal too")
     command = subcommands(parser, "command")
-    for module in (run, report, dashboard, sweep, reproduce, strategies, presets, data, partition, predict, bench, deploy):
+    for module in (
+        run,
+        report,
+        dashboard,
+        sweep,
+        reproduce,
+        strategies,
+        presets,
+        data,
+        partition,
+        predict,
+        bench,
+        deploy,
+    ):
         module.register(command)
     return parser
 
