@@ -52,7 +52,7 @@ FLAGS = [
     (["sweep"], ["--strategies"]),
     (["predict"], ["RUN"]),
     (["deploy", "sumbit"], ["no command 'sumbit'; did you mean 'submit'?"]),
-    (["deploy", "logs", "seven"], ["RUN", "'seven'"]),
+    (["deploy", "logs", "seven"], ["ca.crt", "federation", "deploy init"]),
     (["start"], ["no command 'start'"]),
 ]
 DATA = [
