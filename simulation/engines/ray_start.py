@@ -23,6 +23,8 @@ INLINE = {"max_direct_call_object_size": 2 * 2**20, "task_rpc_inlined_bytes_limi
 MMAP_THRESHOLD, TRIM_THRESHOLD = 32 * 2**20, 256 * 2**20
 MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(MMAP_THRESHOLD), "MALLOC_TRIM_THRESHOLD_": str(TRIM_THRESHOLD)}  # of workers
 MALLOPT = {-3: MMAP_THRESHOLD, -1: TRIM_THRESHOLD}  # the same in this process, by the numbers of glibc's malloc.h
+# Ray starts its workers with a niceness of 15, so that on a busy machine they hardly run at all. A run is as nice as its command.
+NICENESS = {"worker_niceness": 0}
 KNOCK = 10.0  # seconds in which the machine of a cluster's address must answer
 # Processes of a Ray head that a simulation on one machine has no use for (autoscaler, dashboard, forwarding of logs). Starting each
 # keeps one core busy for about a second, which on two cores is a good part of the time to the first round.
@@ -125,7 +127,7 @@ def start_ray(address: str, cores: int) -> None:
             local: dict[str, Any] = {
                 "include_dashboard": False,
                 "object_store_memory": OBJECT_STORE,
-                "_system_config": INLINE,
+                "_system_config": {**INLINE, **NICENESS},
             }
             ray.init("local", num_cpus=cores, **local, **quiet)
         return

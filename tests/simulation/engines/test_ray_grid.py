@@ -56,6 +56,13 @@ def test_shared_arrays_are_stored_once_and_come_back_whole(grid: RayGrid, monkey
         assert back["n"].numpy().shape == ()  # type: ignore[index]
 
 
+def test_workers_are_as_nice_as_the_driver(grid: RayGrid) -> None:
+    """By itself Ray would have them wait for everything else on the machine."""
+    ready = [crew.pid for crew in grid.pool.crews if crew.pid]
+    assert ready
+    assert {os.getpriority(os.PRIO_PROCESS, pid) for pid in ready} == {os.getpriority(os.PRIO_PROCESS, 0)}
+
+
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_that_gets_lost_inside_ray_is_raised_all_the_same(
     grid: RayGrid, monkeypatch: pytest.MonkeyPatch
