@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Iterable
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
@@ -24,6 +25,11 @@ SEED_BYTES = 31
 PIECE = 2**16  # numbers that are stretched at a time, as many as a cache holds
 WORD = np.dtype("<u8")
 Words = NDArray[np.uint64]
+
+
+def counting(weights: Iterable[float]) -> int:
+    """How many clients a weighted sum tells of; of fewer than `FEWEST` it would tell what one of them sent."""
+    return sum(weight > 0 for weight in weights)
 
 
 def new_seed() -> bytes:

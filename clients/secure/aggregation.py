@@ -25,7 +25,7 @@ from clients.state import Memory
 from fl_config.errors import ConfigError
 from fl_protocol.fixed_point import FINE, to_fixed
 from fl_protocol.flower.secret_sharing import opened, sealed, shares_of
-from fl_protocol.masks import WORD, Words, add_own_mask, add_pair_mask, commitment, public_key, shared_key
+from fl_protocol.masks import WORD, Words, add_own_mask, add_pair_mask, commitment, counting, public_key, shared_key
 from fl_protocol.messages import FEWEST, Masks, Peer, ShareSecrets, ShowKeys, Train, Unmask
 from fl_protocol.replies import Trained
 from fl_protocol.secure_replies import ByPlace, Keys, Masked
@@ -78,7 +78,7 @@ def share_secrets(memory: Memory, order: ShareSecrets) -> ByPlace:
             f"A masked sum over {count} clients needs a threshold of {FEWEST} or more, above half of them, but the server says "
             f"{order.threshold}."
         )
-    if not len(order.weights) == len(order.sizes) == count or sum(weight > 0 for weight in order.weights) < FEWEST:
+    if not len(order.weights) == len(order.sizes) == count or counting(order.weights) < FEWEST:
         raise ConfigError(f"A masked sum needs a weight for every client, above 0 for {FEWEST} or more of them.")
     own.peers, own.threshold, own.weights, own.sizes = order.peers, order.threshold, order.weights, order.sizes
     own.place = order.peers.index(me)
@@ -124,6 +124,10 @@ def reveal(memory: Memory, order: Unmask) -> ByPlace:
     if len(survivors) < own.threshold:
         raise ConfigError(
             f"The server would unmask a sum over {len(survivors)} clients, and {own.threshold} are needed: nothing is revealed."
+        )
+    if (count := counting(own.weights[place] for place in survivors)) < FEWEST:
+        raise ConfigError(
+            f"Of the clients that are left, {count} have a weight above 0, and {FEWEST} are needed: nothing is revealed."
         )
     shares = [b""] * own.clients
     for place in sharing:

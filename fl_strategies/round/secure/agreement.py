@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ from flwr.serverapp import Grid
 
 from fl_config.errors import ConfigError
 from fl_protocol.codec import ORDER, configuration, pack
-from fl_protocol.masks import context_of
+from fl_protocol.masks import context_of, counting
 from fl_protocol.messages import FEWEST, Peer, Setup, ShareSecrets, ShowKeys
 from fl_protocol.replies import BadReply, check_round
 from fl_protocol.secure_replies import ByPlace, Keys
@@ -113,10 +113,7 @@ def agree(line: Line, asked: Sequence[ClientId], threshold: int, weigh: Weigh, s
     clients = [client for client in asked if client in shown]
     _check(len(clients), threshold, len(asked), "showed keys", line)
     weights, sizes = weigh(clients)
-    if sum(weight > 0 for weight in weights) < FEWEST:
-        raise NoSum(
-            f"fewer than {FEWEST} clients have a weight above 0, so that the sum would tell what one of them sent"
-        )
+    check_counting(weights)
     peers = [shown[client].peer for client in clients]
     agreed = Agreement(session, threshold, clients, peers, weights, sizes)
     order = ShareSecrets(session, peers, threshold, weights, sizes, setup)
@@ -124,6 +121,14 @@ def agree(line: Line, asked: Sequence[ClientId], threshold: int, weigh: Weigh, s
     agreed.parcels = {place: shared[client].each for place, client in enumerate(clients) if client in shared}
     _check(len(agreed.parcels), threshold, len(asked), "shared their secrets", line)
     return agreed
+
+
+def check_counting(weights: Iterable[float]) -> None:
+    """Of clients whose weight is 0 a sum tells nothing; with too few others it would be one client's own update."""
+    if counting(weights) < FEWEST:
+        raise NoSum(
+            f"fewer than {FEWEST} clients have a weight above 0, so that the sum would tell what one of them sent"
+        )
 
 
 def _check(count: int, threshold: int, asked: int, what: str, line: Line) -> None:

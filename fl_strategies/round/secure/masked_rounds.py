@@ -171,8 +171,6 @@ class MaskedRound(Round):
         weights, sizes = (np.array(each)[places] for each in (self.agreed.weights, self.agreed.sizes))
         everybody = len(places) == len(self.agreed.clients)  # whose weights have the sum 1, give or take the last bit
         weight, size = (1.0, 1.0) if everybody else (weights.sum(), sizes.sum())
-        if not weight > 0:
-            raise NoSum("every client that is left has the weight 0")
         update, changes, numbers = parts
         self.weights, self.update = weights / weight, update / weight
         self.means = {name: value / weight for name, value in numbers.items()}

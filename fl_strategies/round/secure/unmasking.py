@@ -9,7 +9,7 @@ from fl_protocol.masks import SEED_BYTES, Words, add_own_mask, add_pair_mask, co
 from fl_protocol.messages import Setup, Unmask
 from fl_protocol.secure_replies import ByPlace
 from fl_protocol.types import ClientId
-from fl_strategies.round.secure.agreement import Agreement, Line, NoSum
+from fl_strategies.round.secure.agreement import Agreement, Line, NoSum, check_counting
 
 SHARE_BYTES = share_bytes(SEED_BYTES)
 
@@ -19,6 +19,7 @@ def unmask(total: Words, agreed: Agreement, survivors: Sequence[ClientId], line:
     places, threshold = [agreed.place(client) for client in survivors], agreed.threshold
     if len(places) < threshold:
         raise NoSum(f"{len(places)} masked updates came, and {threshold} are needed")
+    check_counting(agreed.weights[place] for place in places)
     order = Unmask(agreed.session, places, setup)
     told = line.ask(
         dict.fromkeys(survivors, order),

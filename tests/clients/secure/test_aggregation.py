@@ -118,6 +118,15 @@ def test_a_server_that_names_the_wrong_survivors_gets_nothing(survivors: tuple[i
         going.reveal(0, 0, 1, 2, 3)
 
 
+def test_a_sum_of_which_too_few_survivors_are_a_part_is_not_unmasked() -> None:
+    """Four are left, but the weights of two of them are 0: the sum would be that of two clients."""
+    going = Sum()
+    going.order = replace(going.order, weights=[0.4, 0.0, 0.0, 0.3, 0.3])
+    going.share().mask(0)
+    with pytest.raises(ConfigError, match="2 have a weight above 0, and 3 are needed: nothing is revealed"):
+        going.reveal(0, 0, 1, 2, 3)
+
+
 def test_every_step_is_taken_once_and_in_order() -> None:
     going = Sum()
     with pytest.raises(ConfigError, match="it is at 'shown', not at 'masked'"):

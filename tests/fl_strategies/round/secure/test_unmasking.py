@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from flwr.app import ConfigRecord, Message
 
-from fl_protocol.messages import Unmask
+from fl_protocol.messages import Setup, ShareSecrets, Unmask
+from fl_strategies.round.secure.agreement import Agreement, NoSum
+from fl_strategies.round.secure.unmasking import unmask
 from fl_strategies.strategy import ComposedStrategy
 from tests.fl_strategies.linear_federation import CLIENTS, LOCAL, Records, initial
 from tests.fl_strategies.round.secure.masked_federation import Wire, app, order_of, start
@@ -50,3 +53,14 @@ def test_survivors_are_named_to_survivors_only() -> None:
     asked = [(client, order_of(message)) for client, message, _ in grid.seen]
     told = [(client, order.survivors) for client, order in asked if isinstance(order, Unmask)]
     assert told == [(client, [0, 1, 3, 4]) for client in (0, 1, 3, 4)]
+
+
+def test_a_sum_that_would_be_one_clients_own_is_not_asked_for() -> None:
+    """Three survivors are enough for the threshold, but two of them have the weight 0."""
+    _, _, grid = start()
+    peers = next(order.peers for _, message, _ in grid.seen if isinstance(order := order_of(message), ShareSecrets))
+    weights = [0.6, 0.0, 0.0, 0.2, 0.2]
+    agreed = Agreement("s", 3, list(range(5)), peers, weights, [0.2] * 5)
+    silence: Any = None  # nobody is asked
+    with pytest.raises(NoSum, match="fewer than 3 clients have a weight above 0"):
+        unmask(np.zeros(4, dtype=np.uint64), agreed, [0, 1, 2], silence, Setup())
