@@ -155,7 +155,7 @@ def read_head(order: str) -> Head:
 
 def configuration(content: RecordDict) -> dict[str, Any]:
     record = content.get(CONFIG)
-    return dict(record) if isinstance(record, ConfigRecord) else {}
+    return dict(record.items()) if isinstance(record, ConfigRecord) else {}  # dict(record) asks for key after key
 
 
 # Settings as plain keys

@@ -136,7 +136,9 @@ class Trained:
     groups: dict[str, Arrays] = field(default_factory=dict)
 
     def pack(self) -> RecordDict:
-        content: dict[str, Any] = {ARRAYS: to_record(self.arrays), METRICS: MetricRecord(dict(self.metrics))}
+        plain = all(type(value) in (int, float) for value in self.metrics.values())  # else Flower says what is wrong
+        metrics = record_of(MetricRecord, self.metrics) if plain else MetricRecord(dict(self.metrics))
+        content: dict[str, Any] = {ARRAYS: to_record(self.arrays), METRICS: metrics}
         if self.extra:
             content[EXTRA] = to_record(self.extra)
         content |= {f"{GROUPS}:{name}": to_record(group) for name, group in self.groups.items()}
@@ -248,11 +250,11 @@ def read_arrays(message: Message, key: str, layout: Layout) -> tuple[Arrays, int
 
 
 def read_numbers(message: Message) -> dict[str, float]:
-    metrics = dict(_record(message.content, METRICS, MetricRecord))
-    numbers = {key: float(value) for key, value in metrics.items() if isinstance(value, (int, float))}
+    metrics = _record(message.content, METRICS, MetricRecord).items()
+    numbers = {key: float(value) for key, value in metrics if isinstance(value, (int, float))}
     if not numbers.get("num-examples", 0) > 0:
         raise BadReply("it reports no training examples")
-    odd = [key for key, value in numbers.items() if not np.isfinite(value)]
+    odd = [key for key, value in numbers.items() if not math.isfinite(value)]
     if odd:
         raise BadReply(f"its metric {odd[0]!r} is not finite")
     return numbers

@@ -171,7 +171,7 @@ def pack_numbers(content: RecordDict) -> Numbers:
     packed = {}
     for name, record in content.items():
         if not isinstance(record, ArrayRecord):
-            packed[name] = ("config" if isinstance(record, ConfigRecord) else "metrics", dict(record))
+            packed[name] = ("config" if isinstance(record, ConfigRecord) else "metrics", dict(record.items()))
     return packed
 
 
