@@ -28,10 +28,6 @@ def parameter_names(model: nn.Module) -> list[str]:
     return [name for name, _ in model.named_parameters()]
 
 
-def shapes(model: nn.Module) -> dict[str, Shape]:
-    return {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
-
-
 def state_to_vector(state: Mapping[str, npt.NDArray[np.floating]], names: Sequence[str]) -> Vector:
     """The named parameters of a state dict as one canonical vector; other entries (buffers) are left out."""
     missing = [name for name in names if name not in state]

@@ -28,6 +28,7 @@ from fl_strategies.round.exchange import RunStopped
 from fl_strategies.round.records import Observer
 from simulation.engines.cluster.travelling import CONTEXTS
 from simulation.engines.gpu.wishes import clients_device, share_of
+from simulation.engines.simulated_grid import SimulatedGrid
 from simulation.own_clients import census_of
 
 if TYPE_CHECKING:
@@ -111,6 +112,8 @@ def run(config: Mapping[str, Any], observers: Sequence[Observer] = (), stop: thr
 
             grid = InlineGrid(client_app.app, plan.config.clients, run_config)
         census = None if grid is None else census_of(plan)  # Flower's engine has nodes of its own choosing
+        if isinstance(grid, SimulatedGrid) and census is not None:
+            grid.foretell(census.sizes)
         server = open_server(plan, observers, stop, census, simulated=True)
         server.tracking.page = written_page
         try:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 from flwr.app import Message
+from numpy.typing import NDArray
 
 from simulation.engines.transport.shared_memory import LINE
 from simulation.engines.transport.stored import Stored
@@ -17,13 +19,16 @@ from simulation.engines.transport.wire import FIRST_NODE, Answer, Task, pack_num
 BATCH_SECONDS, BATCH_BYTES = 0.05, 64 * 2**20
 
 
+Sizes = Sequence[int] | NDArray[np.int64]  # examples of the clients 0, 1, ...
+
+
 @dataclass(eq=False)
 class Job:
     """A message on its way, and the stored array records that it needs, by their names in it."""
 
     message: Message
     stored: dict[str, Stored]
-    size: int  # examples of its client, as far as they are known
+    size: int = 0  # examples of its client, as far as they are known
     deaths: list[str] = field(default_factory=list)  # the nodes of workers that died while they ran it
     alone: bool = False  # it was in a batch that failed, and is tried by itself
 
@@ -60,16 +65,23 @@ class Pace:
 
 @dataclass
 class JobQueue:
-    """Jobs by the size of their clients, and how quick each kind of message has been."""
+    """Jobs by the size of their clients, and how quick each kind of message has been.
+
+    `foretold` are the examples of all clients, where they are known before any reply.
+    """
 
     heap: list[tuple[int, int, Job]] = field(default_factory=list)
     paces: dict[str, Pace] = field(default_factory=dict)
+    sizes: dict[int, int] = field(default_factory=dict)  # examples by client, from replies
+    foretold: Sizes = ()
     order: Iterable[int] = field(default_factory=itertools.count)
 
     def __len__(self) -> int:
         return len(self.heap)
 
     def put(self, job: Job) -> None:
+        foretold = self.foretold[job.client] if job.client < len(self.foretold) else 0
+        job.size = self.sizes.get(job.client, int(foretold))
         heapq.heappush(self.heap, (-job.size, next(iter(self.order)), job))
 
     def take(self, known: Collection[str], workers: int) -> list[Job]:
@@ -98,6 +110,9 @@ class JobQueue:
         heapq.heapify(self.heap)
 
     def learn(self, job: Job, answer: Answer) -> None:
+        for _, numbers in answer.numbers.values():
+            if "num-examples" in numbers:
+                self.sizes[job.client] = int(numbers["num-examples"])
         known = self.paces.get(job.kind, Pace(answer.seconds, answer.nbytes))
         self.paces[job.kind] = Pace((known.seconds + answer.seconds) / 2, max(known.bytes, answer.nbytes))
 

@@ -43,7 +43,6 @@ class Pool:
         self.waiting = JobQueue()
         self.calls: dict[Any, Call] = {}
         self.replies: dict[str, Message] = {}  # not pulled yet
-        self.sizes: dict[int, int] = {}  # examples by client, from replies
         self.memory: SharedMemory | None = None
         self._doomed: list[Range | None] = []  # a worker that is being killed may still write there: never used again
         self._failed_starts = 0
@@ -80,7 +79,6 @@ class Pool:
 
     def put(self, job: Job) -> None:
         """Take on a job; it waits until `deal`."""
-        job.size = self.sizes.get(job.client, 0)
         self.jobs[job.id] = job
         self.waiting.put(job)
 
@@ -189,9 +187,6 @@ class Pool:
                 log.warning(what, job.client, answer.traceback.rstrip())
             self._refuse(job, ErrorCode.CLIENT_APP_RAISED_EXCEPTION, answer.reason)
             return
-        for _, numbers in answer.numbers.values():
-            if "num-examples" in numbers:
-                self.sizes[job.client] = int(numbers["num-examples"])
         self.waiting.learn(job, answer)
         arrays = {name: unpack_arrays(packed, call.found) for name, packed in answer.arrays.items()}
         self.replies[job.id] = Message(unpack_content(answer.numbers, arrays), reply_to=job.message)

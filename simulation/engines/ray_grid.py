@@ -26,7 +26,7 @@ from simulation.engines.cluster.travelling import HomeFolder
 from simulation.engines.gpu.reservations import Reservations, Share, machines, plan_slots
 from simulation.engines.gpu.slots import Place, Slots
 from simulation.engines.interrupts import NoInterruptLost
-from simulation.engines.jobs import Job
+from simulation.engines.jobs import Job, Sizes
 from simulation.engines.pool import Pool
 from simulation.engines.ray_start import RayStart, wanted_cores
 from simulation.engines.simulated_grid import SimulatedGrid
@@ -129,6 +129,9 @@ class RayGrid(SimulatedGrid):
         if self._own_folder:
             self._own_folder.cleanup()
 
+    def foretell(self, sizes: Sizes) -> None:
+        self.pool.waiting.foretold = sizes
+
     def __enter__(self) -> RayGrid:
         return self
 
@@ -158,7 +161,7 @@ class RayGrid(SimulatedGrid):
                     if key not in known:
                         known[key] = Stored(next(self._numbers), record, self.memory)
                     needed[name] = known[key]
-            self.pool.put(Job(message, needed, 0))
+            self.pool.put(Job(message, needed))
             pushed.append(message.metadata.message_id)
         return pushed
 

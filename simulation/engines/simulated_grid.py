@@ -8,6 +8,7 @@ from flwr.app import Message, RecordDict
 from flwr.serverapp import Grid
 
 from fl_protocol.flower import Run, begin_run
+from simulation.engines.jobs import Sizes
 from simulation.engines.transport.wire import FIRST_NODE, RUN_ID
 
 
@@ -17,6 +18,9 @@ class SimulatedGrid(Grid):
     def __init__(self, clients: int) -> None:
         self._run = begin_run(RUN_ID)
         self.clients = clients
+
+    def foretell(self, sizes: Sizes) -> None:
+        """How many examples each client has, for engines that let the longest go first."""
 
     def set_run(self, run: Run) -> None:
         self._run = run

@@ -131,7 +131,7 @@ class Worker:
             with lending(room.lend):
                 content = self._call(task)
             records = {name: each for name, each in content.items() if isinstance(each, ArrayRecord)}
-            arrays = {name: pack_arrays(record, room) for name, record in records.items()}
+            arrays = {name: pack_arrays(record, room, look=True) for name, record in records.items()}
             room.settle(arrays.values())
             souvenirs = self.away.leave(task.partition, task.message_id) if task.luggage else None
             seconds = time.perf_counter() - began

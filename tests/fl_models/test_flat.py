@@ -16,7 +16,6 @@ from fl_models.flat import (
     FlatModel,
     load_buffers,
     parameter_names,
-    shapes,
     state_to_vector,
     vector_to_state,
 )
@@ -145,7 +144,7 @@ def test_wrong_sizes_are_sentences() -> None:
     with pytest.raises(ValueError, match="has 15 parameters, but the vector's shape is \\(14,\\)"):
         flat.load(np.zeros(14, dtype=np.float32))
     with pytest.raises(ValueError, match="15 numbers together"):
-        vector_to_state(np.zeros(16, dtype=np.float32), shapes(flat.model))
+        vector_to_state(np.zeros(16, dtype=np.float32), flat.shapes)
 
 
 def test_mask_goes_by_whole_components() -> None:
@@ -168,7 +167,7 @@ def test_mask_of_trunk_end_and_head() -> None:
 def test_state_and_vector_round_trip_with_views() -> None:
     model = build("lenet", (1, 28, 28), 10)
     vector = np.arange(44_426, dtype=np.float32)
-    state = vector_to_state(vector, shapes(model))
+    state = vector_to_state(vector, FlatModel(model).shapes)
     assert list(state) == parameter_names(model)
     assert all(np.shares_memory(array, vector) for array in state.values())
     np.testing.assert_array_equal(state_to_vector(state, parameter_names(model)), vector)

@@ -133,19 +133,19 @@ class Room:
         return offset
 
 
-def pack_arrays(record: ArrayRecord, room: Room | None = None) -> PackedArrays:
-    """The arrays as they can be sent; those for which there is `room` go there."""
-    return {name: _pack(array, room or Room()) for name, array in record.items()}
+def pack_arrays(record: ArrayRecord, room: Room | None = None, look: bool = False) -> PackedArrays:
+    """The arrays as they can be sent; those for which there is `room` go there. `look`: whether their numbers are finite."""
+    return {name: _pack(array, room or Room(), look) for name, array in record.items()}
 
 
-def _pack(array: Array, room: Room) -> Packed:
+def _pack(array: Array, room: Room, look: bool) -> Packed:
     if not isinstance(array, PlainArray):
         written = np.frombuffer(array.data, dtype=np.uint8)
         place = room.put(written)
         content = written if place is None else place
         return Packed(array.dtype, tuple(array.shape), content, array.stype, len(written))
     offset, values = room.put(array.values), array.values
-    finite = bool(np.isfinite(values).all()) if np.issubdtype(values.dtype, np.floating) else None
+    finite = bool(np.isfinite(values).all()) if look and np.issubdtype(values.dtype, np.floating) else None
     return Packed(array.dtype, array.shape, values if offset is None else offset, finite=finite)
 
 

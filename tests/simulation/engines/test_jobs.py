@@ -10,16 +10,20 @@ from flwr.app import Message, MessageType, RecordDict
 from fl_protocol.flower import speak_for
 from simulation.engines.jobs import BATCH_SECONDS, Job, JobQueue, Pace
 from simulation.engines.transport.shared_memory import LINE
-from simulation.engines.transport.wire import FIRST_NODE, RUN_ID
+from simulation.engines.transport.wire import FIRST_NODE, RUN_ID, Answer
 
 TRAIN = MessageType.TRAIN
 
 
+def job(client: int) -> Job:
+    return Job(Message(RecordDict(), FIRST_NODE + client, TRAIN), {})
+
+
 def queue(count: int, seconds: float | None, bytes: int = 1000) -> JobQueue:
     speak_for(RUN_ID)
-    made = JobQueue()
+    made = JobQueue(foretold=range(count))
     for client in range(count):
-        made.put(Job(Message(RecordDict(), FIRST_NODE + client, TRAIN), {}, size=client))
+        made.put(job(client))
     if seconds is not None:
         made.paces[TRAIN] = Pace(seconds, bytes)
     return made
@@ -44,6 +48,16 @@ def test_a_longer_one_is_dealt_in_helpings() -> None:
 def test_long_clients_are_dealt_one_by_one() -> None:
     jobs = queue(10, 2 * BATCH_SECONDS)
     assert [taken(jobs, 2) for _ in range(3)] == [[9], [8], [7]]
+
+
+def test_the_longest_are_known_beforehand_or_from_replies() -> None:
+    speak_for(RUN_ID)
+    jobs = JobQueue(foretold=[5, 9])  # nothing is known of client 2
+    jobs.learn(job(0), Answer({"metrics": ("metrics", {"num-examples": 20})}, {}))
+    for client in range(3):
+        jobs.put(job(client))
+    assert [taken(jobs, 1, known=()) for _ in range(3)] == [[0], [1], [2]]
+    assert jobs.sizes == {0: 20}
 
 
 @pytest.mark.parametrize("known", [(), (MessageType.QUERY,)])
