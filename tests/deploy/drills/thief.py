@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cryptography.hazmat.primitives.serialization import load_ssh_private_key
-from flwr.proto import fleet_pb2, message_pb2
+from flwr.proto import fleet_pb2, message_pb2, recorddict_pb2
 from flwr.proto.node_pb2 import Node
 
 from tests.deploy.drills.bad_input import Peer, mutated, proper
@@ -43,7 +43,8 @@ def spoil(thief: Peer, taken: Any, rng: random.Random) -> str:
             run_id=about.run_id, message_id=name, src_node_id=thief.node, dst_node_id=about.src_node_id,
             reply_to_message_id=about.message_id, group_id=about.group_id, ttl=about.ttl,
             message_type=about.message_type, created_at=time.time(),
-        )
+        ),
+        content=recorddict_pb2.RecordDict(),  # empty as every announcement's; what it stands for is the object
     )  # fmt: skip
     tree = message_pb2.ObjectTree(object_id=name)
     pushed = fleet_pb2.PushMessagesRequest(node=node, messages_list=[reply], message_object_trees=[tree])
