@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fl_config.errors import ConfigError
-from fl_config.options import PRIVATE, Options, as_flat, options, options_of_run
+from fl_config.options import FLAGS, PRIVATE, Options, as_flat, options, options_of_run
 from fl_config.params import Params
 from fl_config.toml import Scalar
 from fl_data import check_dataset_spec, check_partition_spec, check_target_spec, names_clients
@@ -115,6 +115,10 @@ def _woven(config: Options, code: Code) -> Plan:
     check_request(config, recipe, chosen)
     if config.secure_aggregation:
         _check_masked_replies(config, recipe)
+    elif config.secure_threshold != FLAGS["secure-threshold"].default:
+        raise ConfigError(
+            "--secure-threshold has no effect without --secure-aggregation: give that as well, or leave it out."
+        )
     known = config.model_copy(update={"sources": code.sums, "code": code.packed()})
     return Plan(known, recipe, chosen, task, metrics, code)
 

@@ -1,7 +1,8 @@
 """The log file of a server or a client: everything it says, with times and with names instead of node numbers, in files of limited size.
 
 `python -m deploy.upkeep.logfile FILE` is a small process of its own, so that what Flower's other processes say is kept too. It hands
-everything on to its standard output, and ends when the last of those who write to it has ended.
+everything on to its standard output, and ends when the last of those who write to it has ended: then it deletes what they had for
+the time being, which those that are killed cannot do themselves.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import contextlib
 import itertools
 import os
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -26,12 +28,13 @@ INTRODUCED = re.compile(rb"SuperNode ID: ([0-9]+)")  # how Flower's supernode sa
 MOST_NUMBERS = 10_000  # that are remembered not to be nodes; most are runs
 
 
-def keep_log(file: Path, *, name: str = "", database: Path | None = None) -> None:
+def keep_log(file: Path, *, name: str = "", database: Path | None = None, passing: Path | None = None) -> None:
     """From now on, what this process and those that it starts say goes through such a process.
 
-    `name` is the client's own; a server looks names up in its `database`.
+    `name` is the client's own; a server looks names up in its `database`. The folder `passing` is deleted with the last of them.
     """
     words = [sys.executable, "-m", "deploy.upkeep.logfile", str(file)]
+    words += ["--passing", str(passing)] if passing else []
     words += ["--name", name] if name else ["--database", str(database)] if database else []
     sys.stdout.flush()
     sys.stderr.flush()
@@ -130,6 +133,8 @@ def main(words: list[str]) -> None:
     database = Path(given["--database"]) if "--database" in given else None
     names = NodeNames(given.get("--name", ""), database)
     pass_on(sys.stdin.buffer, LogFile(Path(words[0])), names, sys.stdout.buffer, now)
+    if "--passing" in given:
+        shutil.rmtree(given["--passing"], ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -121,13 +121,13 @@ def test_a_revoked_site_is_cut_off_and_stays_out(federation: Federation) -> None
     federation.command("register", "federation/clients/site-d/site-d.pub")
     address = f"{federation.network.server_seen_by('site-a')}:{federation.fleet}"
     words = ["client", "--keys", "federation/clients/site-d", "--server", address, "--data", "npz:site-a.npz"]
-    words += ["--folder", "client-site-d", "--port", str(free_port())]
+    words += ["--folder", "client-site-d"]
     first = federation.start("site-a", "site-d", *words)
     try:
         federation.until(lambda: states(federation).get("site-d") == "online", "the fourth site")
         assert "site-d is revoked" in federation.command("revoke", "site-d")
         assert states(federation)["site-d"] == "revoked"
-        again = federation.start("site-a", "site-d-again", *words[:-1], str(free_port()), "--max-retries", "1")
+        again = federation.start("site-a", "site-d-again", *words, "--max-retries", "1")
         assert again.wait(PATIENCE) != 0, federation.log("site-d-again")
         assert "SuperNode ID" not in federation.log("site-d-again"), "a revoked key was let in"
         assert states(federation)["site-d"] == "revoked"

@@ -18,6 +18,7 @@ from tests.deploy.federation import PATIENCE, alive, processes_of, tree_of
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
+    (tmp_path / "t").mkdir()
     yield tmp_path
     for process in processes_of(tmp_path):
         os.kill(process, signal.SIGKILL)
@@ -27,7 +28,7 @@ def started(folder: Path, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "fedloom", "deploy", "trial", "--clients", "2", "--model", "linear", "--out", "out", *words],
         cwd=folder,
-        env={**os.environ, "FEDLOOM_TEST": str(folder), "OMP_NUM_THREADS": "1"},
+        env={**os.environ, "FEDLOOM_TEST": str(folder), "OMP_NUM_THREADS": "1", "TMPDIR": str(folder / "t")},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -42,6 +43,21 @@ def test_a_whole_federation_in_one_command(folder: Path) -> None:
     assert json.loads((folder / "out" / "summary.json").read_text())["finished"] is True
     assert (folder / "out" / "report.html").is_file()
     assert not processes_of(folder)
+    assert not list((folder / "t").iterdir()), "keys, logs or sockets are left"
+
+
+def test_one_that_is_stopped_before_it_began_leaves_nothing(folder: Path) -> None:
+    trial = started(folder, "--rounds", "2")
+    assert trial.stdout is not None
+    said = trial.stdout.readline()
+    assert "Starting a server" in said
+    trial.send_signal(signal.SIGINT)
+    said += trial.communicate(timeout=PATIENCE)[0]
+    assert trial.returncode == 130 and "Traceback" not in said, said
+    deadline = time.monotonic() + 60
+    while processes_of(folder) and time.monotonic() < deadline:
+        time.sleep(0.1)  # those that keep the logs are the last
+    assert not processes_of(folder) and not list((folder / "t").iterdir()) and not (folder / "out").exists()
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
@@ -60,6 +76,7 @@ def test_nothing_outlives_a_trial(folder: Path, number: int, code: int) -> None:
     while alive(set(processes_of(folder)) | whole) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not alive(set(processes_of(folder)) | whole)
+    assert not list((folder / "t").iterdir()), "sockets are left"
     if number == signal.SIGINT:
         assert "Traceback" not in said and "What is finished is in" in said
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -200,8 +201,12 @@ def existing_code(path: Path) -> None:
 
 
 def _become(folder: Path, words: list[str], log: str, *, name: str = "", database: Path | None = None) -> NoReturn:
-    """Replace this process by Flower's, so that signals and exit codes are its own; what it says is kept in the folder's log."""
+    """Replace this process by Flower's, so that signals and exit codes are its own; what it says is kept in the folder's log.
+
+    Temporary files of all its processes are in one folder, which is deleted after the last of them, however they end.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    logfile.keep_log(folder / log, name=name, database=database)
+    passing = Path(tempfile.mkdtemp(prefix="fedloom-"))
+    logfile.keep_log(folder / log, name=name, database=database, passing=passing)
     os.chdir(folder)
-    os.execve(words[0], words, environment(folder / "flower"))
+    os.execve(words[0], words, environment(folder / "flower") | {"TMPDIR": str(passing)})

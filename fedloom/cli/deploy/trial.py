@@ -60,11 +60,19 @@ def command_trial(args: argparse.Namespace) -> int:
         code = _run(folder, flat, out, plugins, progress())
     except ConfigError as problem:
         raise ConfigError(f"{problem} The logs are in {folder}.") from None
-    if args.folder is None:
-        shutil.rmtree(folder, ignore_errors=True)
+    except KeyboardInterrupt:
+        _tidy(args.folder, folder)
+        raise
+    _tidy(args.folder, folder)
     if code == 0:
         show(write_report([out], out / "report.html"), args.open)
     return code
+
+
+def _tidy(asked_for: str | None, folder: Path) -> None:
+    """Keys and logs are kept only for somebody who said where; after an error they stay, because they may say why."""
+    if asked_for is None:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _run(folder: Path, flat: dict[str, Any], out: Path, plugins: list[str], shown: Any) -> int:

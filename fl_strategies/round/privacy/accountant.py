@@ -86,7 +86,7 @@ def noise_for(budget: float, delta: float, rate: float, releases: int) -> float:
 
     if not fits(MOST):
         raise ConfigError(
-            f"No noise is large enough for {releases} rounds within a budget of epsilon = {budget:g} at delta = {delta:g}: raise "
+            f"No noise is large enough for {releases} round{'s' * (releases != 1)} within a budget of epsilon = {budget:g} at delta = {delta:g}: raise "
             "--dp-budget or --dp-delta."
         )
     found = LEAST if fits(LEAST) else _smallest(fits, LEAST, 10.0 ** -(DIGITS + 1))

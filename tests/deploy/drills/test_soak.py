@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.deploy.drills.soak import Fault, soaked
+from tests.deploy.drills.explained import Fault
+from tests.deploy.drills.soak import soaked
 
 
 def test_a_disturbed_run_can_be_explained(tmp_path: Path) -> None:

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from cryptography.hazmat.primitives.serialization import load_ssh_private_key
-from flwr.proto import fleet_pb2, message_pb2
+from flwr.proto import fleet_pb2, message_pb2, recorddict_pb2
 from flwr.proto.node_pb2 import Node
 
 from tests.deploy.drills.bad_input import Peer, mutated, proper
 
-SECONDS = 8.0  # in which a message of the site's is waited for
+SECONDS = 30.0  # in which a message of the site's is waited for
 FRAMES = 30
 
 
@@ -30,31 +30,36 @@ def steal(thief: Peer, request: bytes) -> Any:
         taken = fleet_pb2.PullMessagesResponse.FromString(answer).messages_list if status == "OK" else []
         if taken:
             return taken[0]
-        time.sleep(0.01)
+        time.sleep(0.05)
     return None
 
 
 def spoil(thief: Peer, taken: Any, rng: random.Random) -> str:
-    """Answer with one object, whose name fits its content, which is noise; returns what the server said."""
+    """Answer with one object, whose name and head fit its content, which is noise; returns what became of it."""
     noise, about = rng.randbytes(500), taken.metadata
-    name, node = hashlib.sha256(noise).hexdigest(), Node(node_id=thief.node)
+    noise = f"Message  {len(noise)}".encode() + b"\0" + noise  # an object's kind, its parts (none) and its length
+    name, node, now = hashlib.sha256(noise).hexdigest(), Node(node_id=thief.node), time.time()
+    left = about.created_at + about.ttl - now - 1  # who would live longer than the question is thrown away
     reply = message_pb2.Message(
         metadata=message_pb2.Metadata(
             run_id=about.run_id, message_id=name, src_node_id=thief.node, dst_node_id=about.src_node_id,
-            reply_to_message_id=about.message_id, group_id=about.group_id, ttl=about.ttl,
-            message_type=about.message_type, created_at=time.time(),
-        )
+            reply_to_message_id=about.message_id, group_id=about.group_id, ttl=left,
+            message_type=about.message_type, created_at=now,
+        ),
+        content=recorddict_pb2.RecordDict(),  # empty as every announcement's; what it stands for is the object
     )  # fmt: skip
     tree = message_pb2.ObjectTree(object_id=name)
     pushed = fleet_pb2.PushMessagesRequest(node=node, messages_list=[reply], message_object_trees=[tree])
     status, answer = thief.send("PushMessages", pushed.SerializeToString())
     if status != "OK":
-        return status
+        return f"refused ({status})"
     session = fleet_pb2.PushMessagesResponse.FromString(answer).session_id
     part = message_pb2.PushObjectRequest(
         node=node, run_id=about.run_id, object_id=name, object_content=noise, session_id=session
     )
-    return thief.send("PushObject", part.SerializeToString())[0]
+    status, answer = thief.send("PushObject", part.SerializeToString())
+    kept = status == "OK" and message_pb2.PushObjectResponse.FromString(answer).stored
+    return "taken" if kept else f"thrown away ({status})"
 
 
 def main(address: str, authority: str, key: str, node: str, seed: str) -> None:

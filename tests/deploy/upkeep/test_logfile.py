@@ -7,6 +7,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -79,10 +80,12 @@ def test_who_cannot_be_heard_or_written_does_not_end_it(tmp_path: Path, monkeypa
 
 
 def test_a_process_and_its_children_are_kept_until_the_last_has_ended(tmp_path: Path) -> None:
+    (tmp_path / "passing").mkdir()
+    (tmp_path / "passing" / "socket").write_text("of one that was killed")
     child = "import time; time.sleep(0.5); print('last words', flush=True)"
     parent = (
         "import os, subprocess, sys; from pathlib import Path; from deploy.upkeep.logfile import keep_log\n"
-        f"keep_log(Path({str(tmp_path / 'client.log')!r}), name='site-a')\n"
+        f"keep_log(Path({str(tmp_path / 'client.log')!r}), name='site-a', passing=Path({str(tmp_path / 'passing')!r}))\n"
         f"subprocess.Popen([sys.executable, '-c', {child!r}])\n"
         f"print('SuperNode ID: {NODE}', flush=True); os.kill(os.getpid(), 9)"
     )
@@ -95,3 +98,7 @@ def test_a_process_and_its_children_are_kept_until_the_last_has_ended(tmp_path: 
         "SuperNode ID: site-a",
         "last words",
     ]
+    deadline = time.monotonic() + 60
+    while (tmp_path / "passing").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)  # our end of its output was closed before
+    assert not (tmp_path / "passing").exists()

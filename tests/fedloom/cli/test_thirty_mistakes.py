@@ -52,7 +52,7 @@ FLAGS = [
     (["sweep"], ["--strategies"]),
     (["predict"], ["RUN"]),
     (["deploy", "sumbit"], ["no command 'sumbit'; did you mean 'submit'?"]),
-    (["deploy", "logs", "seven"], ["ca.crt", "federation", "deploy init"]),
+    (["deploy", "logs", "seven"], ["no ca.crt in federation", "give --keys"]),
     (["start"], ["no command 'start'"]),
 ]
 DATA = [
@@ -113,7 +113,32 @@ FILES = [
     (["predict", "nowhere"], ["nowhere"]),
     (["predict", "full"], ["full"]),
 ]
-MISTAKES = [*STRATEGIES, *FLAGS, *DATA, *FILES]
+NOISED = ["run", "--dp", "central", "--dp-clip", "1", "--dp-noise", "1"]
+PRIVACY = [
+    (["run", "--dp", "both"], ["'dp'", "'local' or 'central'", "'both'"]),
+    (["run", "--dp", "central", "--dp-noise", "1"], ["needs --dp-clip", "e.g. --dp-clip 1"]),
+    (["run", "--dp-clip", "-1"], ["'dp-clip'", "greater than or equal to 0"]),
+    (["run", "--dp-clip", "far"], ["'dp-clip'", "number", "'far'"]),
+    (["run", "--dp", "central", "--dp-clip", "1"], ["how much noise", "e.g. --dp-noise 1", "e.g. --dp-budget 8"]),
+    ([*NOISED[:-1], "-1"], ["'dp-noise'", "greater than or equal to 0"]),
+    ([*NOISED[:-1], "inf"], ["'dp-noise'", "finite number"]),
+    ([*NOISED, "--dp-budget", "-1"], ["'dp-budget'", "greater than or equal to 0"]),
+    ([*NOISED, "--dp-budget", "0.1"], ["One round costs epsilon", "raise the budget"]),
+    ([*NOISED, "--dp-delta", "0"], ["'dp-delta'", "greater than 0"]),
+    ([*NOISED, "--dp-delta", "1"], ["'dp-delta'", "less than 1"]),
+    ([*NOISED, "--dp-epsilon", "2"], ["--dp-epsilon belongs to --dp local", "takes --dp-noise, or --dp-budget"]),
+    (["run", "--dp-clip", "1", "--dp-epsilon", "0"], ["'dp-epsilon'", "greater than 0"]),
+    (["run", "--dp-delta", "1e-4"], ["--dp-delta has no effect", "or leave it out"]),
+    (["run", "--sampler", "poison"], ["'sampler'", "'poisson'", "'poison'"]),
+    (["run", "--sampler", "poisson"], ["--sampler poisson is the secret sampling of --dp central", "bernoulli"]),
+    ([*NOISED, "--sampler", "poisson", "--fraction", "0.5"], ["'size'", "take fedavg+uniform"]),
+    (["run", "--secure-threshold", "0.8"], ["--secure-threshold has no effect without --secure-aggregation"]),
+    (["run", "--secure-aggregation", "--secure-threshold", "0.5"], ["'secure-threshold'", "greater than 0.5"]),
+    (["run", "--secure-aggregation", "--secure-threshold", "2"], ["'secure-threshold'", "less than or equal to 1"]),
+    (["run", "--secure-aggregation", "--clients", "2"], ["3 or more clients", "raise --clients"]),
+    (["run", "--secure-aggregation", "--strategy", "fedssa"], ["'ssa' weighs clients by what they learned"]),
+]
+MISTAKES = [*STRATEGIES, *FLAGS, *DATA, *FILES, *PRIVACY]
 
 
 @pytest.fixture

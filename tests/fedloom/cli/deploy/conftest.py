@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
 
     monkeypatch.setattr(os, "execve", execve)
     monkeypatch.setattr(logfile, "keep_log", lambda file, **names: None)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(hosts, "check_free", lambda *_: None)  # a server of somebody else's may have the usual ports
     assert main(["deploy", "init", "--server", "127.0.0.1", "--clients", "site-a,site-b"]) == 0
     x, y = np.zeros((4, 2), dtype=np.float32), np.arange(4) % 2

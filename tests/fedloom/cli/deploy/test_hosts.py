@@ -79,6 +79,9 @@ def test_each_keeps_a_log_that_speaks_of_sites_by_name(
         monkeypatch.chdir(tmp_path)
         with pytest.raises(Replaced):
             main(["deploy", *words])
+    passing = [names.pop("passing") for _, names in kept]
+    assert passing == [Path(variables["TMPDIR"]) for _, variables in started] and passing[0] != passing[1]
+    assert all(place.is_dir() and place.stat().st_mode & 0o777 == 0o700 for place in passing)
     assert kept == [
         (tmp_path / "s" / "server.log", {"name": "", "database": tmp_path / "s" / "federation.db"}),
         (tmp_path / "client" / "client.log", {"name": "site-b", "database": None}),
