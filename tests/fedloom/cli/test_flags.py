@@ -24,7 +24,7 @@ def test_every_option_has_a_flag_and_says_its_default() -> None:
     help = " ".join(parser.format_help().split())
     assert [name for name in VISIBLE if f"--{name} " not in help and f"--{name}, " not in help] == []
     assert set(FLAGS) - set(VISIBLE) == {"sources", "code"}, "the run sets these itself"
-    assert "(default: fashion-mnist)" in help and "[fixed, bernoulli] (default: fixed)" in help
+    assert "(default: fashion-mnist)" in help and "[fixed, bernoulli, poisson] (default: fixed)" in help
     assert "--no-mixed-precision" in help
 
 

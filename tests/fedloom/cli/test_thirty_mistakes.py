@@ -52,7 +52,10 @@ FLAGS = [
     (["sweep"], ["--strategies"]),
     (["predict"], ["RUN"]),
     (["deploy", "sumbit"], ["no command 'sumbit'; did you mean 'submit'?"]),
-    (["deploy", "logs", "seven"], ["RUN", "'seven'"]),
+    (
+        ["deploy", "logs", "seven"],
+        ["no ca.crt in federation", "--keys", "fedloom deploy init"],
+    ),  # only the server knows names
     (["start"], ["no command 'start'"]),
 ]
 DATA = [
