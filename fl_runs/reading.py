@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -193,7 +194,13 @@ def _tell_apart(groups: list[RunGroup]) -> None:
         taken = Counter(group.label for group in groups)
         for group in groups:
             if taken[group.label] > 1:
-                group.label += f" · {place(group.runs[0].folder)}"
+                group.label += f" · {place(_folder_of(group))}"
+
+
+def _folder_of(group: RunGroup) -> Path:
+    """That of its first run; of runs of a sweep, which are called by their seeds, the sweep's."""
+    first = group.runs[0].folder
+    return first.parent if all(re.search(r"-seed\d+$", run.folder.name) for run in group.runs) else first
 
 
 def _meaning(run: RunRecord) -> dict[str, str]:

@@ -86,6 +86,7 @@ WHOLE_RUNS = ("methods", "mutation", "runs")  # folders of tests that belong to 
 TESTS_OF_MANY = {
     "fedloom/cli/test_thirty_mistakes.py": "wrong commands of every kind, each answered by one sentence",
     "docs/test_blocks.py": "every block of README and pages is executed, or says why not",
+    "docs/test_deployment_page.py": "the page about deployment, with a federation on this machine",
     "docs/test_own_pages.py": "the pages for those who bring something of their own, and what their blocks leave",
     "fedloom/test_wheel.py": "the wheel has everything that the installed commands read",
     "deploy/drills/test_bad_input.py": "rubbish against the open port",

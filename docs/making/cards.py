@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from docs.making import learning_curves as curves
+from docs.making.prose import as_markdown
 from fedloom.cli.methods import card
 from fl_config.errors import ConfigError
 from fl_config.parts import SLOTS
@@ -120,7 +122,7 @@ def lines(name: str) -> Iterator[str]:
         yield from ("$$", r"\begin{aligned}", *latex.splitlines(), r"\end{aligned}", "$$", "")
     yield "What the letters mean is said in [the concepts](../concepts.md#letters)."
     for text in shown["equations"]:
-        yield from ("", "```text", *text.splitlines(), "```")
+        yield from ("", *as_markdown(text))
     yield from ("", "## Parameters", "")
     yield from _parameters(shown["parameters"])
     yield from ("## Sends and remembers", "")
@@ -225,9 +227,8 @@ def _size(count: int) -> str:
 
 
 def _sentence(text: str) -> str:
-    return (
-        f"{text[0].upper()}{text[1:]}." if text[0].isalpha() and " " in text[:20] and "=" not in text else f"`{text}`"
-    )
+    """Words as a sentence, a formula as code."""
+    return f"`{text}`" if re.search(r"[=~^+_]", text.split(" and ")[0]) else f"{text[0].upper()}{text[1:]}."
 
 
 def _cell(text: str) -> str:

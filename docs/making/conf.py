@@ -20,6 +20,7 @@ exclude_patterns = ["_build", "making", "curves", "pictures"]
 
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
+smartquotes = False  # `--flag` is no dash
 html_theme = "furo"
 html_title = f"FedLoom {release}"
 html_static_path = ["static"]

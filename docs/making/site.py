@@ -49,7 +49,7 @@ def as_code(app: Sphinx, tree: nodes.document) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", lambda app: write(Path(app.srcdir)))
-    app.connect("doctree-read", as_code)
+    app.connect("doctree-read", as_code, priority=400)  # before Sphinx copies what a page offers for download
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 

@@ -81,6 +81,16 @@ class Parser(argparse.ArgumentParser):
         )
 
 
+class Version(argparse.Action):
+    """Prints the versions of what is installed, and ends; they are looked up only then."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from importlib.metadata import version
+
+        print(f"fedloom {version('fedloom')}, flwr {version('flwr')}, torch {version('torch')}")
+        parser.exit()
+
+
 class AddCommand(Protocol):
     """Declares one command and returns the parser for its flags."""
 

@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 def build_parser() -> argparse.ArgumentParser:
     from fedloom.cli import bench, data, deploy, partition, reproduce, run, sweep
-    from fedloom.cli.flags import Parser, subcommands
+    from fedloom.cli.flags import Parser, Version, subcommands
     from fedloom.cli.methods import presets, strategies
     from fedloom.cli.results import dashboard, predict, report
 
     parser = Parser(prog="fedloom", description="Federated learning on data that is not the same everywhere.")
+    parser.add_argument("--version", action=Version, nargs=0, help="say which FedLoom and which Flower this is")
     parser.add_argument("--verbose", action="store_true", help="show the log on the terminal too")
     command = subcommands(parser, "command")
     for module in (

@@ -6,6 +6,8 @@ are made inline with at most two rounds. A comment before a block says where it 
 
     <!-- short: FLAGS -->             these flags are put behind those of the `fedloom` commands, and win over them
     <!-- short: OLD -> NEW; ... -->   of a Python block: the words that are replaced
+    <!-- goes on: FLAGS -->           commands that end by Ctrl-C only: with these flags they have to say where they are, go on while
+                                      the rest of the page is executed, and end well
     <!-- not run: why -->             the lines that begin with `fedloom` are parsed, and nothing is run
 
 A block without a language is text, of which the `fedloom` lines are parsed, too.
@@ -13,14 +15,18 @@ A block without a language is text, of which the `fedloom` lines are parsed, too
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import re
 import runpy
 import shlex
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,12 +36,15 @@ from fedloom.cli.main import build_parser, main
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-BLOCK = re.compile(r"^(?:<!-- (short|not run): ([^\n]*) -->\n)?```([^\n`]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(
+    r"^(?:<!-- (short|goes on|not run): ([^\n]*) -->\n)?```([^\n`]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE
+)
 HEREDOC = re.compile(r".*<<'(\w+)'")
 IMPORTED = ["fedloom.cli.main", "simulation.runner", "client_app", "server_app", "simulation.engines.inline"]
 IMPORTED += ["simulation.report.page", "fl_runs.progress", "sklearn.metrics", "pyarrow.csv"]
 INLINE = ["--engine", "inline", "--device", "cpu", "--rounds", "2"]
 COMMANDS = ("fedloom", ".venv/bin/fedloom")
+INTERRUPTED = 130
 
 
 class Block(NamedTuple):
@@ -82,19 +91,23 @@ def execute(page: str, folder: Path) -> list[list[str]]:
     """Run a page; returns the words of its `fedloom` commands as they were run. Raises where one does not end well."""
     write_small(folder / "small.npz")
     ran = []
-    for block in blocks(page):
-        for words in commands(block):
-            build_parser().parse_args(words)
-        if block.runs and block.language == "python":
-            script(block, folder)
-        for statement in statements(block.text) if block.runs and block.language == "sh" else ():
-            program, *words = shlex.split(statement, comments=True) if "<<" not in statement else [""]
-            if program in COMMANDS:
-                words += [*(INLINE if words[0] == "run" else []), *shlex.split(block.remark)]
-                apart(_fedloom, words, folder)
-                ran.append(words)
-            elif program or "<<" in statement:
-                shell(statement.replace(".venv/bin/python", "python"), folder)
+    with contextlib.ExitStack() as until_the_end:
+        for block in blocks(page):
+            for words in commands(block):
+                build_parser().parse_args(words)
+            if block.runs and block.language == "python":
+                script(block, folder)
+            for statement in statements(block.text) if block.runs and block.language == "sh" else ():
+                program, *words = shlex.split(statement, comments=True) if "<<" not in statement else [""]
+                if program in COMMANDS:
+                    words += [*(INLINE if words[0] == "run" else []), *shlex.split(block.remark)]
+                    if block.marker == "goes on":
+                        until_the_end.enter_context(going_on(words, folder))
+                    else:
+                        apart(fedloom, words, folder)
+                    ran.append(words)
+                elif program or "<<" in statement:
+                    shell(statement.replace(".venv/bin/python", "python"), folder)
     return ran
 
 
@@ -114,10 +127,43 @@ def script(block: Block, folder: Path) -> None:
 def apart(job: Callable[[list[str]], int], words: list[str], folder: Path) -> None:
     """Do a job in a process of its own, in the folder; it must end well."""
     said = folder / "said.txt"
+    process = begun(job, words, folder, said)
+    code = ended(process, 300)
+    assert code == 0, f"{shlex.join(words)}\n{said.read_text()}"
+
+
+@contextlib.contextmanager
+def going_on(words: list[str], folder: Path) -> Iterator[Path]:
+    """A `fedloom` command that goes on until it is interrupted, from when it has said something; gives the file of what it says."""
+    said = folder / f"said-by-{words[0]}-{len(list(folder.glob('said-by-*')))}.txt"
+    process = begun(fedloom, words, folder, said)
+    try:
+        last = time.monotonic() + 120
+        while not (said.exists() and said.stat().st_size) and process.is_alive() and time.monotonic() < last:
+            time.sleep(0.05)
+        yield said
+        assert process.is_alive(), f"{shlex.join(words)} ended by itself\n{said.read_text()}"
+        assert said.read_text(), f"{shlex.join(words)} said nothing"
+    finally:
+        if process.is_alive() and process.pid is not None:
+            os.kill(process.pid, signal.SIGINT)
+        code = ended(process, 60)
+    assert code in (0, INTERRUPTED), f"{shlex.join(words)} ended with {code}\n{said.read_text()}"
+
+
+def begun(job: Callable[[list[str]], int], words: list[str], folder: Path, said: Path) -> BaseProcess:
     process = processes().Process(target=_in_folder, args=(job, words, folder, said))
     process.start()
-    process.join(300)
-    assert process.exitcode == 0, f"{shlex.join(words)}\n{said.read_text()}"
+    return process
+
+
+def ended(process: BaseProcess, seconds: float) -> int | None:
+    """Its exit code; nothing is left behind, also where it did not end in time."""
+    process.join(seconds)
+    if process.is_alive():
+        process.kill()
+        process.join()
+    return process.exitcode
 
 
 def _in_folder(job: Callable[[list[str]], int], words: list[str], folder: Path, said: Path) -> None:
@@ -131,7 +177,7 @@ def _in_folder(job: Callable[[list[str]], int], words: list[str], folder: Path, 
     sys.exit(code)
 
 
-def _fedloom(words: list[str]) -> int:
+def fedloom(words: list[str]) -> int:
     return main(words)
 
 

@@ -73,7 +73,8 @@ def test_what_is_no_callback(tmp_path: Path) -> None:
         def record(self, record: dict[str, Any]) -> None: ...
 
     with pytest.raises(
-        ConfigError, match="'record', which nobody calls; a callback has dropped, ended, joined, recorded, replied"
+        ConfigError,
+        match="'record', which nobody calls; a callback has dropped, ended, joined, recorded, replied, started",
     ):
         small_run(tmp_path / "run", callbacks=[Misspelt()])
     with pytest.raises(ConfigError, match="is no fedloom.Callback"):

@@ -92,6 +92,12 @@ def test_runs_group_by_configuration_and_not_by_place(make_run: MakeRun) -> None
     assert len({run.name for run in runs}) == 5
 
 
+def test_runs_of_a_sweep_go_by_its_folder_beside_the_same_run_alone(make_run: MakeRun) -> None:
+    seeds = [make_run(f"grid/fedavg-seed{seed}", seed=seed) for seed in (1, 2)]
+    groups = group_runs(read_runs([*seeds, make_run("alone", seed=1)]))
+    assert [group.label for group in groups] == ["fedavg · grid", "fedavg · alone"]
+
+
 def test_runs_that_differ_in_where_or_how_fast_they_ran_are_one_configuration(make_run: MakeRun) -> None:
     places = {"workers": 3, "device": "cpu", "save-every": 5, "state-folder": "elsewhere", "round_timeout": 9.0}
     runs = read_runs([make_run("a", seed=1), make_run("b", seed=2, **places), make_run("c", seed=3, momentum=0.5)])

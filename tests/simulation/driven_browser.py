@@ -92,6 +92,8 @@ class Browser:
     def open(self, page: Path | str, width: int, scheme: str = "light") -> dict[str, str]:
         """Load the file or address at this width, wait until it says that it is drawn, and return the root's data attributes."""
         address = page if isinstance(page, str) else page.resolve().as_uri()
+        self.call("Page.navigate", url="about:blank")  # the page before this one has nothing more to say
+        self.until("document.readyState === 'complete' && location.protocol === 'about:'")
         self.requests, self.console = [], []
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])

@@ -9,24 +9,31 @@ from typing import Any
 
 from fedloom.cli.flags import AddCommand
 from fl_config.errors import ConfigError
+from fl_config.toml import to_toml
 
 HEADINGS = {"name": "Preset", "strategy": "Strategy", "dataset": "Data", "size": "Size", "about": "What it is"}
 
 
 def register(command: AddCommand) -> None:
     parser = command("presets", command_presets, "list the papers' settings, one for each published table")
-    parser.add_argument("words", nargs="*", metavar="WORD", help="only those with these words in their name or text")
+    words = "only those with these words in their name or text; the whole name of one shows what it sets"
+    parser.add_argument("words", nargs="*", metavar="WORD", help=words)
     parser.add_argument("--json", action="store_true", help="as JSON, with all settings")
 
 
 def command_presets(args: argparse.Namespace) -> int:
-    shown = [entry for name in _names() if _has(entry := describe(name), args.words)]
+    if len(args.words) == 1 and args.words[0] in _names():
+        shown = [describe(args.words[0])]
+    else:
+        shown = [entry for name in _names() if _has(entry := describe(name), args.words)]
     if not shown:
         raise ConfigError(f"No preset has {' and '.join(map(repr, args.words))} in its name or text.")
     if args.json:
         print(json.dumps(shown, indent=2))
     else:
         print_presets(shown)
+        if len(shown) == 1:
+            print("\n" + to_toml(shown[0]["settings"]))
         print(
             f"Run one with: fedloom run --preset {shown[0]['name']}; flags win over it, such as --rounds 5.",
             file=sys.stderr,

@@ -21,7 +21,7 @@ def register(command: AddCommand) -> None:
     parser.add_argument(
         "--host", metavar="ADDRESS", default="127.0.0.1", help="where to listen (default: 127.0.0.1, this machine only)"
     )
-    parser.add_argument("--port", metavar="N", type=int, default=0, help="the port (default: any that is free)")
+    parser.add_argument("--port", metavar="N", default="0", help="the port (default: any that is free)")
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
 
 
@@ -31,7 +31,9 @@ def command_dashboard(args: argparse.Namespace) -> int:
         raise ConfigError(f"There is no folder {folder}: name the folder in which your runs are.")
     from simulation.dashboard.serving import address_of, listen, serve
 
-    opened = listen(args.host, args.port)
+    if not (args.port.isascii() and args.port.isdigit()):
+        raise ConfigError(f"--port is a number from 0 to 65535, but {args.port!r} was given.")
+    opened = listen(args.host, int(args.port))
     address = address_of(opened, args.host)
     print(f"The dashboard of {folder} is at {address} (Ctrl-C ends it).", flush=True)
     if args.host not in ("127.0.0.1", "::1", "localhost"):

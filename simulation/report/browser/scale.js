@@ -79,7 +79,7 @@ function scaleOf(axis, plot, side, marks, from, to) {
   let [low, high] = reach(plot, side, marks);
   if (axis.from_zero) low = Math.min(low, 0), high = Math.max(high, 0);
   const room = axis.unit === "round" ? 0 : (high - low) * 0.06 || Math.abs(high) * 0.1 || 0.5;
-  if (low === high && axis.unit === "round") low -= 1, high += 1;
+  if (low === high && axis.unit === "round") low = Math.max(0, low - 1), high += 1;  // no round is before the first model
   if (!(axis.from_zero && low === 0)) low -= room;
   if (!(axis.from_zero && high === 0)) high += room;
   if (axis.low !== undefined) low = axis.low;

@@ -8,6 +8,7 @@ accuracies of the final model give on its label mix, sum_c share_c accuracy_c, o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -26,6 +27,8 @@ FEWEST_DOTS = 60
 NAMED = 3  # the worst served clients, which are labelled
 RADII = (4.0, 15.0)  # of a client without examples, and of the largest
 HEIGHT = 420
+NEAR = 0.02  # of the picture's width: places that are one
+GOLDEN_ANGLE = 2.39996
 
 
 @dataclass
@@ -69,15 +72,18 @@ def _by_labels(run: RunRecord, headline: Headline, most: int) -> ClientMap | Non
     served = _served(run, headline, clients, counts)
     if served is None:
         return None
-    mixes = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    places, directions = principal_plane(mixes)
     sizes = counts.sum(axis=1)
+    mixes = counts / np.maximum(sizes, 1)[:, None]
+    middle = mixes[sizes > 0].mean(axis=0) if sizes.any() else 0.0  # the place of a client that has nothing
+    places, directions = principal_plane(np.where(sizes[:, None] > 0, mixes, middle))
     radii = RADII[0] + (RADII[1] - RADII[0]) * np.sqrt(sizes / max(sizes.max(), 1))
     names = class_names(run, counts.shape[1])
     across, up = (Axis(_direction(one, names), labelled=False, grid=False) for one in directions)
     if not directions[1].any():  # mixes that differ in one way only leave room for the figure itself
         up = Axis(served.what, served.unit)
         places[:, 1] = [served.values.get(client, np.nan) for client in clients]
+    else:
+        places = side_by_side(places)
     plot = Plot(across, up)
     order = np.argsort(-sizes, kind="stable")  # small dots lie on large ones
     shown = [clients[i] for i in order]
@@ -88,11 +94,15 @@ def _by_labels(run: RunRecord, headline: Headline, most: int) -> ClientMap | Non
     examples = {client: int(size) for client, size in zip(clients, sizes, strict=True)}
     dots.notes = [f"client {client}" for client in shown]
     dots.hover = f"{{note}}: {served.what} {{z}}"
-    dots.details = [_mix(row, names, examples[client]) for row, client in zip(mixes[order], shown, strict=True)]
+    weights = mean_weights(run)
+    dots.details = [
+        _mix(row, names, examples[client]) + (f"; mean weight {weights[client]:.3g}" if client in weights else "")
+        for row, client in zip(mixes[order], shown, strict=True)
+    ]
     plot.marks.append(dots)
     caption = (
         "One dot per client: neighbours have like label mixes (the two directions in which these differ most), larger dots have "
-        f"more examples, and the shade is {served.told}."
+        f"more examples, and the shade is {served.told}. Point at a dot for its mix and its mean weight."
     )
     return ClientMap(Figure([plot], HEIGHT, shades=_shades(served)), caption + _worst(served))
 
@@ -125,6 +135,19 @@ def principal_plane(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDA
     signs = np.sign(found[np.arange(len(found)), np.abs(found).argmax(axis=1)])
     plane[: len(found)] = found * np.where(signs == 0, 1, signs)[:, None]
     return centred @ plane.T, plane
+
+
+def side_by_side(places: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Dots that would hide one another, such as of clients with the same mix, around their place instead, as seeds of a sunflower are."""
+    step = NEAR * max(float(np.ptp(places, axis=0).max()), 1e-12)
+    met: Counter[tuple[int, int]] = Counter()
+    moves = np.zeros_like(places)
+    for number, place in enumerate(places):
+        across, up = (int(steps) for steps in np.round(place / step))
+        angle, away = GOLDEN_ANGLE * met[across, up], step * met[across, up] ** 0.5
+        moves[number] = away * np.cos(angle), away * np.sin(angle)
+        met[across, up] += 1
+    return places + moves
 
 
 def mean_weights(run: RunRecord) -> dict[str, float]:

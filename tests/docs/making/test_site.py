@@ -18,6 +18,8 @@ def copy(place: Path) -> Path:
     shutil.copytree(ROOT / "docs", place / "docs", ignore=shutil.ignore_patterns("_build", "__pycache__", "reference"))
     for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "pyproject.toml"):
         shutil.copy(ROOT / name, place)
+    for package in ROOT.glob("*/__init__.py"):  # pages link to the source
+        place.joinpath(package.parent.name).symlink_to(package.parent)
     return place / "docs"
 
 

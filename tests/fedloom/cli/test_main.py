@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ COMMANDS = [
     "sweep",
     "reproduce",
     "strategies",
+    "presets",
     "data",
     "partition",
     "predict",
@@ -50,6 +52,15 @@ def test_reading_runs_for_a_report_needs_no_torch() -> None:
     modules = "import sys, simulation.report.page; print('torch' in sys.modules, 'jinja2' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", modules], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]
+
+
+def test_the_version_is_the_one_that_is_installed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    assert (
+        capsys.readouterr().out == f"fedloom {version('fedloom')}, flwr {version('flwr')}, torch {version('torch')}\n"
+    )
 
 
 def test_every_command_says_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:

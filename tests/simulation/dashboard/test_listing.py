@@ -104,11 +104,11 @@ def test_a_thousand_runs_are_listed_without_waiting(tmp_path: Path) -> None:
         if number % 10 == 0:
             (folder / "summary.json").unlink()
     listing = Listing(tmp_path)
-    began = time.monotonic()
+    began = time.process_time()  # the processor's time, which is the same on a machine that others keep busy
     assert len(listing.entries()) == 1000
-    first_time = time.monotonic() - began
-    began = time.monotonic()
+    first_time = time.process_time() - began
+    began = time.process_time()
     assert len(listing.entries()) == 1000
-    again = time.monotonic() - began
+    again = time.process_time() - began
     print(f"1,000 runs: {first_time:.2f} s, again {again:.2f} s")
-    assert first_time < 6 and again < 3
+    assert first_time < 2 and again < 1

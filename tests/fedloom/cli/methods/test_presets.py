@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from fedloom.cli.main import main
+from fedloom.preset import preset
+from fl_config.toml import flatten
 from tests.fedloom.cli.command_line import SMALL, fails
 
 
@@ -22,6 +25,16 @@ def test_the_list_can_be_narrowed_by_words(capsys: pytest.CaptureFixture[str]) -
     shown = capsys.readouterr()
     assert "fedssg-table6-ablation" in shown.out and "asd-table8-vit" not in shown.out
     assert "fedloom run --preset fedssg-table1-cifar10" in shown.err
+
+
+def test_the_whole_name_of_one_shows_what_it_sets(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its name stands in the text of another, which is not meant."""
+    assert main(["presets", "feddisco-table2-fedavg"]) == 0
+    shown = capsys.readouterr()
+    assert "feddisco-table13-uniform" not in shown.out
+    settings = tomllib.loads(shown.out.partition("\n\n")[2])
+    assert flatten(settings) == preset("feddisco-table2-fedavg") and settings["clients"] == 6
+    assert "fedloom run --preset feddisco-table2-fedavg;" in shown.err
 
 
 def test_flags_win_over_a_preset(tmp_path: Path) -> None:

@@ -36,8 +36,12 @@ def test_it_says_where_it_is_answers_there_and_ends_with_ctrl_c(tmp_path: Path) 
     [
         (["nowhere"], "There is no folder nowhere: name the folder in which your runs are."),
         (["--port", "99999"], "from 0 to 65535, but 99999 was given"),
-        (["--port", "x"], "invalid int value: 'x'"),
-        (["--host", "192.0.2.1"], "cannot listen on 192.0.2.1"),
+        (["--port", "x"], "--port is a number from 0 to 65535, but 'x' was given."),
+        (["--port"], "Argument --port: expected one argument. `fedloom dashboard --help` lists what there is."),
+        (["--host", "192.0.2.1"], "cannot listen on 192.0.2.1, port 0"),
+        (["--host", "no such name"], "--host no such name is no address of this machine"),
+        (["--open=yes"], "ignored explicit argument 'yes'"),
+        (["a", "b"], "The word 'b' has no place there"),
     ],
 )
 def test_wrong_use_is_one_sentence(

@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 from fl_runs.reading import RunRecord
-from simulation.report.pictures.client_map import client_map, expected_accuracy, mean_weights, principal_plane
+from simulation.report.pictures.client_map import (
+    client_map,
+    expected_accuracy,
+    mean_weights,
+    principal_plane,
+    side_by_side,
+)
 from tests.simulation.report.headline_runs import scored
 
 SPLIT = {
@@ -58,6 +64,23 @@ def test_clients_with_like_labels_are_neighbours_and_the_worst_are_named() -> No
     assert found.figure.plot.x.title == "← more cat · more dog →" or "more dog · more cat" in found.figure.plot.x.title
 
 
+def test_no_dot_hides_another() -> None:
+    """Five clients with two classes each and one with all: two of them have one place in the plane."""
+    counts = [[10 * (c // 2 == client) for c in range(10)] for client in range(5)] + [[2] * 10]
+    split = {"class_names": [str(c) for c in range(10)], "client_ids": list(range(6)), "counts": counts}
+    found = client_map(run_of({"global/class_accuracy": [0.5] * 10}, partition=split))
+    assert found is not None
+    (dots,) = found.figure.marks
+    places = np.array([dots.x, dots.y]).T
+    apart = [np.linalg.norm(places[i] - places[j]) for i in range(6) for j in range(i)]
+    assert min(apart) > 0.015 * np.ptp(places)
+    alone = np.array([[0.0, 0.0], [1.0, 1.0], [0.5, 0.2]])
+    assert np.array_equal(side_by_side(alone), alone)
+    same = side_by_side(np.array([[0.0, 0.0]] * 50 + [[1.0, 1.0]]))
+    assert len({tuple(np.round(place, 3)) for place in same}) == 51
+    assert np.linalg.norm(same[:50], axis=1).max() < 0.2  # and they stay together
+
+
 def test_own_figures_win_over_expected_ones_and_weights_are_the_last_resort() -> None:
     own = {"personal/client_ids": [0, 1], "personal/client_accuracy": [0.5, 0.7], "global/class_accuracy": [0.9, 0.2]}
     found = client_map(run_of(own))
@@ -65,6 +88,7 @@ def test_own_figures_win_over_expected_ones_and_weights_are_the_last_resort() ->
     assert sorted(value for value in found.figure.marks[0].shades if value is not None) == [0.5, 0.7]
     weighed = client_map(run_of({"cohort": [0, 1], "weights": [0.25, 0.75]}, {"cohort": [0], "weights": [1.0]}))
     assert weighed is not None
+    assert weighed.figure.marks[0].details[0] == "40 examples: 100% dog; mean weight 0.75"
     assert "mean weight" in weighed.caption and "named" not in weighed.caption
     assert client_map(run_of({})) is None
 
