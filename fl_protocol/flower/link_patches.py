@@ -2,7 +2,8 @@
 
 It refuses signs of life that come more often than every 10 s; here sites may send one every second. A node that is killed and
 started again before it is missed has lost what it was asked, and nobody tells: the round would wait until its time is up. Here the
-server learns that the node began a new life after it had taken the message.
+server learns that the node began a new life after it had taken the message. And a connection is not used up by requests that
+cannot be read (`fl_protocol.flower.readable`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from flwr.app import Error, Message
 from flwr.app.message import make_message
 
 from fl_protocol.flower.envelope import RESTARTED, ErrorCode, set_message_id
+from fl_protocol.flower.readable import with_readable_requests
 
 SHORTEST_HEARTBEAT = 1.0  # seconds
 
@@ -69,6 +71,7 @@ def patch_superlink(secret: str) -> None:
     for module, name, value in (
         (message_handler, "HEARTBEAT_MIN_INTERVAL", SHORTEST_HEARTBEAT),
         (command, "_parse_superlink_lifespan_config", with_secret),
+        (command, "generic_create_grpc_server", with_readable_requests(command.generic_create_grpc_server)),
         (SqlLinkState, "get_message_res", partialmethod(replies_and_losses, SqlLinkState.get_message_res)),
     ):
         assert hasattr(module, name), f"flwr has no {module.__name__}.{name} any more"
