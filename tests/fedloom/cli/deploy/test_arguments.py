@@ -22,8 +22,14 @@ from tests.fedloom.cli.deploy.replaced import fails
         (["client", "--keys", "federation/clients/site-a", "--server", "h:1", "--partition-id", "x"], "whole number"),
         (["client", "--server", "h:1", "--data", "npz:a.npz", "--port", "x"], "--port"),
         (["client", "--server", "h:1", "--data", "npz:a.npz", "--heartbeat", "0"], "--heartbeat takes whole seconds"),
-        (["client", "--server", "h:1", "--data", "npz:a.npz", "--heartbeat", "0.5"], "--heartbeat takes a whole number"),
-        (["client", "--server", "h:1", "--data", "npz:a.npz", "--heartbeat", "1801"], "up to 1800, but '1801' was given"),
+        (
+            ["client", "--server", "h:1", "--data", "npz:a.npz", "--heartbeat", "0.5"],
+            "--heartbeat takes a whole number",
+        ),
+        (
+            ["client", "--server", "h:1", "--data", "npz:a.npz", "--heartbeat", "1801"],
+            "up to 1800, but '1801' was given",
+        ),
         (["client", "--server", "h:1", "--data", "npz:a.npz", "--max-retries", "-1"], "max-retries"),
         (["register", "--keys", "nowhere"], "nowhere"),
         (["register", "none.pub"], "none.pub"),
