@@ -46,6 +46,11 @@ def partition(
     parsed = parse(spec)
     if num_clients < 1:
         raise ConfigError(f"--clients must be 1 or more, not {num_clients}.")
+    if not len(labels):
+        raise ConfigError(
+            "The data set has no training samples that could be divided among clients: give one that has, or let clients bring their "
+            "own, with --partition private (`fedloom deploy submit`)."
+        )
     classes = _classes(parsed, np.asarray(labels), num_classes)
     generator = rng(seed, "partition", spec, num_clients)
     kept = np.arange(len(classes))

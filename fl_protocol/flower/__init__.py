@@ -12,11 +12,12 @@
 | `submission.py` | the same for one run: starting it, its log, how it ended |
 | `node_patches.py` | a supernode that waits less and does not get stuck |
 | `link_patches.py` | a superlink that knows sooner who is gone |
+| `readable.py` | requests to its open port that cannot be read |
 | `launching.py` | the process beside either of them that starts apps, as forks |
 | `careful_grid.py` | the grid of a deployed run, which one site cannot hold up or bring down |
 
 tests/fl_protocol/test_flower.py checks that each of these is still there, and that no other module reaches in.
-The last seven import much, and are imported by name where they are needed.
+The last eight import much, and are imported by name where they are needed.
 """
 
 from fl_protocol.flower.envelope import (

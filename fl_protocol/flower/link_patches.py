@@ -2,14 +2,16 @@
 
 It refuses signs of life that come more often than every 10 s; here sites may send one every second. A node that is killed and
 started again before it is missed has lost what it was asked, and nobody tells: the round would wait until its time is up. Here the
-server learns that the node began a new life after it had taken the message.
+server learns that the node began a new life after it had taken the message. A connection is not used up by requests that
+cannot be read (`fl_protocol.flower.readable`). And a database that is written to by somebody else is waited for longer than 5 s, after
+which a busy host would fail the run.
 """
 
 from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partialmethod
 from typing import Any
 
@@ -17,8 +19,10 @@ from flwr.app import Error, Message
 from flwr.app.message import make_message
 
 from fl_protocol.flower.envelope import RESTARTED, ErrorCode, set_message_id
+from fl_protocol.flower.readable import with_readable_requests
 
 SHORTEST_HEARTBEAT = 1.0  # seconds
+LONGEST_LOCK = 60_000  # milliseconds
 
 
 def replies_and_losses(
@@ -53,10 +57,16 @@ def losses(state: Any, waiting: set[str]) -> list[Message]:
     return made
 
 
+def patient(pragmas: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """SQLite's settings with more patience for a lock."""
+    return tuple((name, str(LONGEST_LOCK) if name == "busy_timeout" else value) for name, value in pragmas)
+
+
 def patch_superlink(secret: str) -> None:
     """`secret` is what the process that starts apps has to know, in hexadecimal digits."""
     from flwr.server.superlink.fleet.message_handler import message_handler
     from flwr.server.superlink.linkstate.sql_linkstate import SqlLinkState
+    from flwr.supercore import sql_mixin
 
     command = importlib.import_module("flwr.superlink.cli.flower_superlink")
     parse = command._parse_superlink_lifespan_config
@@ -69,6 +79,8 @@ def patch_superlink(secret: str) -> None:
     for module, name, value in (
         (message_handler, "HEARTBEAT_MIN_INTERVAL", SHORTEST_HEARTBEAT),
         (command, "_parse_superlink_lifespan_config", with_secret),
+        (command, "generic_create_grpc_server", with_readable_requests(command.generic_create_grpc_server)),
+        (sql_mixin, "SQLITE_PRAGMAS", patient(sql_mixin.SQLITE_PRAGMAS)),
         (SqlLinkState, "get_message_res", partialmethod(replies_and_losses, SqlLinkState.get_message_res)),
     ):
         assert hasattr(module, name), f"flwr has no {module.__name__}.{name} any more"

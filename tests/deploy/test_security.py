@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -85,6 +87,34 @@ def test_a_client_that_returns_nan_is_left_out_by_name_and_nothing_private_is_le
         assert [one["id"] for one in line["dropped"]] == ["site-b"] and "not finite" in line["dropped"][0]["reason"]
     assert all(np.isfinite(value).all() for value in load_file(folder / "model.safetensors").values())
     no_secrets(federation)
+
+
+LAUNCHER = """
+import sys, httpx
+from flwr.proto.runtime_pb2 import AcquireTaskRequest
+from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor, SuperExecAuthHttpInterceptor
+from flwr.supercore.runtime import RuntimeHttpClient
+from flwr.supercore.superexec.run_superexec import _SUPEREXEC_AUTH_METHODS
+
+own = [RuntimeVersionHttpInterceptor(component_name="SuperExec")]
+signed = SuperExecAuthHttpInterceptor(master_secret=b"x" * 32, protected_methods=_SUPEREXEC_AUTH_METHODS)
+for interceptors in (own, [*own, signed]):
+    client = RuntimeHttpClient.from_server_address(sys.argv[1], True, None, interceptors)
+    try:
+        client.AcquireTask(AcquireTaskRequest(supported_task_types=["flwr-clientapp"]))
+        print("let in")
+    except httpx.HTTPStatusError as refusal:
+        print(refusal.response.status_code)
+"""
+
+
+def test_who_does_not_know_a_sites_secret_is_given_none_of_its_work(federation: Federation) -> None:
+    """Neither without a secret nor with another one, as the launcher of another site on the same host has it."""
+    federation.until(lambda: "Uvicorn running" in federation.log("site-a"), "the site's own port")
+    place = re.findall(r"Uvicorn running on http://([0-9.:]+)", federation.log("site-a"))[-1]
+    words = [*federation.network.prefix("site-a"), sys.executable, "-c", LAUNCHER, place]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.stdout.split() == ["401", "401"], done.stdout + done.stderr
 
 
 def no_secrets(federation: Federation) -> None:

@@ -76,6 +76,7 @@ CALLED = {
         "flwr.server.superlink.linkstate.sql_linkstate.dict_to_message": "",
         "flwr.server.superlink.linkstate.utils.create_message_error_unavailable_res_message": "ins_metadata error_type",
         "flwr.superlink.cli.flower_superlink": "",
+        "flwr.supercore.grpc.generic_create_grpc_server": "interceptors",
     },
     "launching.py": {
         "flwr.supernode.runtime.run_clientapp.run_clientapp": "runtime_api_address token insecure certificates parent_pid",

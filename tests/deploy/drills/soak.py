@@ -78,13 +78,16 @@ class Soak:
         return time.monotonic() + self.rng.uniform(*self.seconds)
 
     def _finished(self) -> bool:
+        if self._told() == "stopped":
+            self._resume()  # it gave up, as an operator would see
+        return self._told() == "finished"
+
+    def _told(self) -> str:
+        """What the run's folder says of its end."""
         summary = self.folder / "summary.json"
         if not summary.exists():
-            return False
-        if json.loads(summary.read_text())["finished"]:
-            return True
-        self._resume()  # it gave up, as an operator would see
-        return False
+            return ""
+        return "finished" if json.loads(summary.read_text())["finished"] else "stopped"
 
     def _look(self) -> None:
         for line in records(self.folder):
@@ -148,13 +151,14 @@ class Soak:
         self._resume()
 
     def _resume(self) -> None:
+        if self._told() == "finished":
+            return  # in the same moment
         self.resumed += 1
         (self.folder / "summary.json").unlink(missing_ok=True)
-        done = len(records(self.folder)) - 1
+        done, before = len(records(self.folder)) - 1, len(FIRST_ROUND.findall(self.federation.log("server")))
         self.federation.command("submit", "--resume", str(self.folder))
-        self._until(lambda: FIRST_ROUND.search(self.federation.log("server")), 240)
-        if begun := FIRST_ROUND.findall(self.federation.log("server")):
-            self.undone += done - (int(begun[-1]) - 1)
+        if self._until(lambda: len(FIRST_ROUND.findall(self.federation.log("server"))) > before, 240):
+            self.undone += done - (int(FIRST_ROUND.findall(self.federation.log("server"))[-1]) - 1)
 
     def _rubbish(self, site: str) -> None:
         keys, network = self.federation.keys / "clients" / site, self.federation.network

@@ -167,3 +167,9 @@ def test_the_seed_changes_the_partition() -> None:
 def test_impossible_numbers_are_sentences(spec: str, clients: int, sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         partition(spec, BALANCED, clients, 10, 0)
+
+
+@pytest.mark.parametrize("spec", ["iid", "dirichlet:0.3", "shards:2", "longtail:5,lda:1"])
+def test_a_file_for_testing_only_cannot_be_divided(spec: str) -> None:
+    with pytest.raises(ConfigError, match="no training samples that could be divided .* --partition private"):
+        partition(spec, LABELS[:0], 3, 6, 11, 3)

@@ -10,11 +10,12 @@ import pytest
 from flwr.app import ConfigRecord, Message, MessageType, RecordDict
 from flwr.common.constant import SUPERLINK_NODE_ID
 from flwr.server.superlink.linkstate.sql_linkstate import SqlLinkState
+from flwr.supercore import sql_mixin
 from flwr.supercore.constant import NOOP_FEDERATION_ID, TaskType
 from flwr.superlink.config_loader import get_federation_manager, get_objectstore_linkstate_factories
 
 from fl_protocol.flower import RESTARTED, ErrorCode, begin_run, set_message_id
-from fl_protocol.flower.link_patches import replies_and_losses
+from fl_protocol.flower.link_patches import patient, replies_and_losses
 
 
 @pytest.fixture
@@ -48,3 +49,14 @@ def test_a_message_of_a_former_life_is_lost(state: Any) -> None:
     (loss,) = replies({taken, later}, run)
     assert (loss.error.code, loss.error.reason) == (ErrorCode.NODE_UNAVAILABLE, RESTARTED)
     assert (loss.metadata.reply_to_message_id, loss.metadata.src_node_id) == (taken, SUPERLINK_NODE_ID)
+
+
+def test_a_lock_of_the_database_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def patience(name: str) -> int:
+        link = get_objectstore_linkstate_factories(str(tmp_path / name), get_federation_manager(is_simulation=False))[1]
+        (found,) = link.state().query("PRAGMA busy_timeout")  # type: ignore[attr-defined]
+        return int(found["timeout"])
+
+    assert patience("flowers.db") == 5000
+    monkeypatch.setattr(sql_mixin, "SQLITE_PRAGMAS", patient(sql_mixin.SQLITE_PRAGMAS))
+    assert patience("ours.db") == 60_000

@@ -106,7 +106,9 @@ def memory() -> Iterator[bytes]:
                     read = pages.read(min(PAGES + 256, end - at))
                 except (OSError, ValueError, OverflowError):
                     continue  # a page that is mapped but not there
-                yield (np.frombuffer(read, dtype=np.uint8) ^ INVERTED).tobytes()
+                content = np.frombuffer(read, dtype=np.uint8)
+                if content.any():  # most of what is reserved was never written to
+                    yield (content ^ INVERTED).tobytes()
 
 
 def found_in(texts: Iterator[bytes] | list[bytes], secrets: list[Pattern]) -> set[tuple[int, str]]:
