@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +12,10 @@ from pathlib import Path
 def write_atomically(path: Path, content: bytes) -> None:
     """Replace a file so that a reader, or a kill at any moment, sees either the old or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft = path.parent / f".{path.name}.{os.getpid()}"
     with naming(path):
+        if path.is_dir():  # of ".", which has no name, the system would say that it is busy
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         try:
             with draft.open("wb") as file:
                 file.write(content)

@@ -54,6 +54,7 @@ class RunRecord:
     name: str
     tables: dict[str, Any] = field(default_factory=dict)  # of the final model: confusion, calibration
     model: dict[str, Any] = field(default_factory=dict)  # what the model is: name, parameters, layers
+    sites: dict[str, Any] = field(default_factory=dict)  # of a deployed run, by name: client id, examples, version
 
     @property
     def strategy(self) -> str:
@@ -153,7 +154,8 @@ def read_run(folder: Path) -> RunRecord:
     tables = _read_json(folder / "tables.json") or {}
     _check_tables(tables, folder / "tables.json")
     metrics, model = _read_metrics(folder / "metrics.jsonl"), _read_json(folder / "model.json") or {}
-    run = RunRecord(folder, config, metrics, summary, partition, name="", tables=tables, model=model)
+    sites = _read_json(folder / SITES) or {}
+    run = RunRecord(folder, config, metrics, summary, partition, name="", tables=tables, model=model, sites=sites)
     run.name = run.strategy
     return run
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
 
 DOCS = Path(__file__).resolve().parents[1]
+COMMANDS = re.compile(r'<div class="highlight-sh .*?</pre>', re.DOTALL)
+FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 BEGIN, END = "<!-- begin of the methods, written by `make docs` -->", "<!-- end of the methods -->"
 
 
@@ -47,9 +51,18 @@ def as_code(app: Sphinx, tree: nodes.document) -> None:
         link.replace_self(nodes.literal("", link.astext()))
 
 
+def whole_flags(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: object) -> None:
+    """A command that wraps does so between its words: browsers would also break a flag behind its dashes."""
+    if "body" in context:
+        context["body"] = COMMANDS.sub(
+            lambda block: FLAG.sub(r'<span class="flag">\g<0></span>', block[0]), context["body"]
+        )
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", lambda app: write(Path(app.srcdir)))
     app.connect("doctree-read", as_code, priority=400)  # before Sphinx copies what a page offers for download
+    app.connect("html-page-context", whole_flags)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 

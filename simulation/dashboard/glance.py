@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fl_config.held_files import is_held
-from fl_runs.reading import Headline, RunRecord, is_number
+from fl_runs.reading import SITES, Headline, RunRecord, is_number
 
 State = Literal["running", "finished", "stopped", "failed", "unreadable"]
 SHOWN = ("strategy", "dataset", "partition", "model", "clients", "rounds", "seed", "headline", "task", "engine")
@@ -23,7 +23,7 @@ PLAIN_LINE = re.compile(rf"^({'|'.join(SHOWN)}) = (.+)$", re.MULTILINE)
 TAIL = 1 << 18  # bytes of metrics.jsonl that are looked at, from its end
 LOG_TAIL = 1 << 12
 LISTED = ("config.toml", "summary.json", "metrics.jsonl")  # what a list goes by, and below what a page does
-SHOWN_FILES = (*LISTED, "partition.json", "tables.json", "model.json")
+SHOWN_FILES = (*LISTED, "partition.json", "tables.json", "model.json", SITES)
 Signature = tuple[tuple[int, int], ...]
 
 

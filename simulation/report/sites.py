@@ -14,7 +14,7 @@ MOST_SITES = 200
 
 def site_headings(runs: Sequence[RunRecord]) -> list[str]:
     name = runs[0].headline.name if runs else "accuracy"
-    return ["Site", "Rounds", "Mean weight", "Dropped", f"Own {name}"]
+    return ["Site", "Examples", "Rounds", "Mean weight", "Dropped", f"Own {name}"]
 
 
 def sites_of(runs: Sequence[RunRecord]) -> list[list[str]]:
@@ -29,17 +29,32 @@ def sites_of(runs: Sequence[RunRecord]) -> list[list[str]]:
             rounds[str(client)] = rounds.get(str(client), 0) + 1
         for drop in line.get("dropped") or []:
             dropped[str(drop.get("id"))] = dropped.get(str(drop.get("id")), 0) + 1
-    names = sorted({*rounds, *dropped})
-    if not names or all(name.lstrip("-").isdigit() for name in names):
+    called, examples = _told(run)
+    clients = sorted({*rounds, *dropped, *called})
+    if all(client.lstrip("-").isdigit() for client in clients) and not called:
         return []
     weights, scores = mean_weights(run), client_scores(run, run.headline)
     return [
         [
-            name,
-            f"{rounds.get(name, 0):,}",
-            f"{weights[name]:.3f}" if name in weights else "–",
-            f"{dropped.get(name, 0):,}",
-            figure_text((scores[name], None), run.headline.key) if name in scores else "–",
+            called.get(client, client),
+            examples.get(client, "–"),
+            f"{rounds.get(client, 0):,}",
+            f"{weights[client]:.3f}" if client in weights else "–",
+            f"{dropped.get(client, 0):,}",
+            figure_text((scores[client], None), run.headline.key) if client in scores else "–",
         ]
-        for name in names[:MOST_SITES]
+        for client in clients[:MOST_SITES]
     ]
+
+
+def _told(run: RunRecord) -> tuple[dict[str, str], dict[str, str]]:
+    """What sites said of themselves, by client id: their names, with the number under which the pictures show them, and their examples."""
+    called: dict[str, str] = {}
+    examples: dict[str, str] = {}
+    for name, said in run.sites.items():
+        if isinstance(said, dict):
+            client = str(said.get("client", name))
+            called[client] = name if client == name else f"{name} (client {client})"
+            if isinstance(said.get("examples"), int):
+                examples[client] = f"{said['examples']:,}"
+    return called, examples

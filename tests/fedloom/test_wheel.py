@@ -59,7 +59,7 @@ def test_both_have_every_file_of_ours(built: Path) -> None:
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     assert sources() - names == set(), "not in the wheel: see package-data in pyproject.toml"
     assert names - sources() == set(), "in the wheel, but nobody reads it"
-    assert "fedloom/presets/feddisco-table2-fedavg.toml" in names and "simulation/report/report.css" in names
+    assert "fedloom/presets/feddisco-table2-fedavg.toml" in names and "simulation/report/browser/style.css" in names
     (archive,) = built.glob("*.tar.gz")
     with tarfile.open(archive) as packed:
         inside = {name.partition("/")[2] for name in packed.getnames()}

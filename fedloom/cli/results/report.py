@@ -38,7 +38,7 @@ def command_report(args: argparse.Namespace) -> int:
     out = Path(args.out) if args.out else (given[0] if len(given) == 1 else Path()) / "report.html"
     page = write_report(folders, out, args.title, args.baseline)
     write_tables(table, *(Path(place) if place else None for place in (args.csv, args.latex)))
-    show(page, args.open)
+    show(page, args.open, *(place for place in (args.csv, args.latex) if place))
     return 0
 
 
@@ -63,9 +63,13 @@ def add_open_flag(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--open", action="store_true", help="open the report in a browser at the end")
 
 
-def show(report: Path, open_it: bool) -> None:
-    """Say where the report is, and open it where that is asked for."""
-    print(f"The report is {report}; the other results are beside it.")
+def show(report: Path, open_it: bool, *tables: str) -> None:
+    """Say where the report is, and what was written beside it; open it where that is asked for."""
+    beside = ", and the table is " + " and ".join(tables) if tables else ""
+    kept = any(
+        (report.parent / file).exists() for file in ("config.toml", "sweep.json")
+    )  # in the folder of a run or a sweep
+    print(f"The report is {report}{beside or ('; the other results are beside it' if kept else '')}.")
     if open_it:
         open_page(report.resolve().as_uri())
 
