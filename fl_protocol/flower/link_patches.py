@@ -68,6 +68,7 @@ def patch_superlink(secret: str) -> None:
     from flwr.server.superlink.linkstate.sql_linkstate import SqlLinkState
     from flwr.supercore import sql_mixin
 
+    database: Any = sql_mixin
     command = importlib.import_module("flwr.superlink.cli.flower_superlink")
     parse = command._parse_superlink_lifespan_config
 
@@ -80,7 +81,7 @@ def patch_superlink(secret: str) -> None:
         (message_handler, "HEARTBEAT_MIN_INTERVAL", SHORTEST_HEARTBEAT),
         (command, "_parse_superlink_lifespan_config", with_secret),
         (command, "generic_create_grpc_server", with_readable_requests(command.generic_create_grpc_server)),
-        (sql_mixin, "SQLITE_PRAGMAS", patient(sql_mixin.SQLITE_PRAGMAS)),
+        (database, "SQLITE_PRAGMAS", patient(database.SQLITE_PRAGMAS)),
         (SqlLinkState, "get_message_res", partialmethod(replies_and_losses, SqlLinkState.get_message_res)),
     ):
         assert hasattr(module, name), f"flwr has no {module.__name__}.{name} any more"
