@@ -58,5 +58,6 @@ def test_a_lock_of_the_database_is_waited_for(tmp_path: Path, monkeypatch: pytes
         return int(found["timeout"])
 
     assert patience("flowers.db") == 5000
-    monkeypatch.setattr(sql_mixin, "SQLITE_PRAGMAS", patient(sql_mixin.SQLITE_PRAGMAS))
+    flowers: Any = sql_mixin
+    monkeypatch.setattr(flowers, "SQLITE_PRAGMAS", patient(flowers.SQLITE_PRAGMAS))
     assert patience("ours.db") == 60_000
