@@ -44,7 +44,7 @@ function line(row) {
   if (row.figure !== null) result.append(element("span", { className: "metric", textContent: row.kind === "sweep" ? `best mean ${row.metric}` : row.metric }));
   const planned = row.planned && row.planned !== row.rounds ? ` of ${row.planned.toLocaleString("en-GB")}` : "";
   const rounds = element("td", { className: "number rounds", textContent: row.kind === "sweep" ? `${row.done} of ${row.runs} runs` : row.rounds.toLocaleString("en-GB") + planned });
-  if (row.kind === "run") rounds.append(element("span", { className: "unit", textContent: " rounds" }));
+  if (row.kind === "run") rounds.append(element("span", { className: "unit", textContent: (row.planned ?? row.rounds) === 1 ? " round" : " rounds" }));
   if (row.state === "running" && row.planned) rounds.append(element("progress", { max: row.planned, value: row.rounds }));
   const chip = element("span", { className: "chip", textContent: WORDS[row.state] });
   chip.dataset.state = row.state;
