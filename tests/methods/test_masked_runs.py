@@ -63,7 +63,7 @@ def test_a_resumed_run_ends_with_the_same_bits(masked: Path, tmp_path: Path) -> 
         (["--strategy", "fedper"], "'per' has clients keep or send something else than one model for all"),
         (["--score", "server,cohort"], "--score cohort needs the clients' models"),
         (["--max-update-norm", "1"], "--max-update-norm has it look at each of them"),
-        (["--dp-clip", "1"], "--dp-clip has a client noise the reply"),
+        (["--dp-clip", "1"], "--dp local has a client noise the reply"),
         (["--clients", "2"], "sums over 3 or more clients, but 2 would take part"),
         (["--fraction", "0.2"], "sums over 3 or more clients, but 2 would take part"),
         (["--secure-threshold", "0.5"], "secure-threshold"),

@@ -27,7 +27,7 @@ class Meter(Observer):
         self.calls += event in ("call", "c_call")
 
     def recorded(self, record: Record) -> None:
-        self.seen.append((self.calls, time.perf_counter()))
+        self.seen.append((self.calls, time.process_time()))  # of the processor: machines are busy
 
     def of_a_round(self) -> tuple[int, float]:
         """The fewest calls and seconds of a round after the first two, which load what later ones have."""

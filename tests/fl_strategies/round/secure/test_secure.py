@@ -1,15 +1,17 @@
 """What the server has to do with a client's update under masks: it is neither on the wire nor in the server's memory.
 
-The clients are in a process of their own, as they are in a deployment. The server's memory is read as the operating system has it, page
-by page, so that nothing is overlooked because no name refers to it any more. What is looked for is kept inverted, bit by bit: otherwise
+The clients are in a process of their own and the server in another, as they are in a deployment. The server's memory is read as the
+operating system has it, page by page, so that nothing is overlooked because no name refers to it any more. What is looked for is kept inverted, bit by bit: otherwise
 the search would find itself.
 """
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import re
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.connection import Connection
 from typing import Any
 from unittest.mock import patch
@@ -115,8 +117,8 @@ def found_in(texts: Iterator[bytes] | list[bytes], secrets: list[Pattern]) -> se
     return {(client, what) for text in texts for client, what, secret in secrets if secret in text}
 
 
-@pytest.fixture
-def grid() -> Iterator[Elsewhere]:
+@contextlib.contextmanager
+def far_clients() -> Iterator[Elsewhere]:
     ours, theirs = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(target=clients, args=(theirs,))
     process.start()
@@ -126,7 +128,24 @@ def grid() -> Iterator[Elsewhere]:
     process.kill()
 
 
-def test_no_update_is_on_the_wire_or_in_the_servers_memory(grid: Elsewhere) -> None:
+@pytest.fixture
+def grid() -> Iterator[Elsewhere]:
+    with far_clients() as opened:
+        yield opened
+
+
+def test_no_update_is_on_the_wire_or_in_the_servers_memory() -> None:
+    """In a process that has nothing but the server in it: this one may hold gigabytes that other tests have left."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        pool.submit(look_for_updates).result()
+
+
+def look_for_updates() -> None:
+    with far_clients() as grid:
+        look_through(grid)
+
+
+def look_through(grid: Elsewhere) -> None:
     records = Records()
     masked = ComposedStrategy("fedavg", local=LOCAL, observers=[records], min_clients=CLIENTS, secure_aggregation=True)
     masked.start(grid, initial(), 2)
