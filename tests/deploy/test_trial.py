@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,17 +20,19 @@ from tests.deploy.federation import PATIENCE, alive, processes_of, tree_of
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    (tmp_path / "t").mkdir()
+    short = Path(tempfile.mkdtemp(prefix="t"))  # a socket's path may have about a hundred characters
+    (tmp_path / "t").symlink_to(short)
     yield tmp_path
     for process in processes_of(tmp_path):
         os.kill(process, signal.SIGKILL)
+    shutil.rmtree(short)
 
 
 def started(folder: Path, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "fedloom", "deploy", "trial", "--clients", "2", "--model", "linear", "--out", "out", *words],
         cwd=folder,
-        env={**os.environ, "FEDLOOM_TEST": str(folder), "OMP_NUM_THREADS": "1", "TMPDIR": str(folder / "t")},
+        env={**os.environ, "FEDLOOM_TEST": str(folder), "OMP_NUM_THREADS": "1", "TMPDIR": str((folder / "t").resolve())},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -29,6 +29,7 @@ from fedloom.cli.flags import AddCommand, comma_list
 from fl_config.errors import ConfigError
 
 FLEET, HEARTBEAT, SLOWEST_HEARTBEAT = "0.0.0.0:9092", 5, 1800
+LONGEST_PLACE = 70  # characters of a folder for sockets, whose whole path may have about a hundred
 
 
 def register(action: AddCommand) -> None:
@@ -207,6 +208,9 @@ def _become(folder: Path, words: list[str], log: str, *, name: str = "", databas
     """
     folder.mkdir(parents=True, exist_ok=True)
     passing = Path(tempfile.mkdtemp(prefix="fedloom-"))
+    if len(str(passing)) > LONGEST_PLACE:
+        passing.rmdir()
+        passing = Path(tempfile.mkdtemp(prefix="fedloom-", dir="/tmp"))
     logfile.keep_log(folder / log, name=name, database=database, passing=passing)
     os.chdir(folder)
     os.execve(words[0], words, environment(folder / "flower") | {"TMPDIR": str(passing)})

@@ -30,6 +30,7 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
     monkeypatch.setattr(os, "execve", execve)
     monkeypatch.setattr(logfile, "keep_log", lambda file, **names: None)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(hosts, "LONGEST_PLACE", 1000)  # nothing is left outside of that folder
     monkeypatch.setattr(hosts, "check_free", lambda *_: None)  # a server of somebody else's may have the usual ports
     assert main(["deploy", "init", "--server", "127.0.0.1", "--clients", "site-a,site-b"]) == 0
     x, y = np.zeros((4, 2), dtype=np.float32), np.arange(4) % 2

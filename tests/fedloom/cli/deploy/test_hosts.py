@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from deploy.upkeep import logfile
+from fedloom.cli.deploy import hosts
 from fedloom.cli.deploy.hosts import node_config
 from fedloom.cli.main import main
 from fl_config.errors import ConfigError
@@ -86,3 +88,16 @@ def test_each_keeps_a_log_that_speaks_of_sites_by_name(
         (tmp_path / "s" / "server.log", {"name": "", "database": tmp_path / "s" / "federation.db"}),
         (tmp_path / "client" / "client.log", {"name": "site-b", "database": None}),
     ]
+
+
+def test_a_place_that_is_too_long_for_sockets_is_not_taken(
+    started: list[Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / ("long" * 20)).mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / ("long" * 20)))
+    monkeypatch.setattr(hosts, "LONGEST_PLACE", 70)
+    with pytest.raises(Replaced):
+        main(["deploy", "server", "--folder", "s"])
+    place = Path(started[0][1]["TMPDIR"])
+    place.rmdir()
+    assert place.parent == Path("/tmp") and not list((tmp_path / ("long" * 20)).iterdir())
