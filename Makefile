@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip
 
-.PHONY: setup demo test test-hosts test-rest lint format run-config published cards docs dist clean
+.PHONY: setup demo test lint format run-config published cards docs dist clean
 
 setup: $(VENV)/.ready
 
@@ -47,16 +47,9 @@ docs: setup  # into docs/_build/html; warnings are errors
 dist: setup  # a wheel and a source distribution, into dist/
 	$(BIN)/python -m build --no-isolation
 
-# Federations of hosts spend their time waiting, so they are tested beside all the rest.
 test: lint
 	$(BIN)/fedloom data fetch fashion-mnist digits
-	$(MAKE) --no-print-directory --jobs=2 test-hosts test-rest
-
-test-hosts: setup  # what it says is shown when it has ended: two tests that speak at once cannot be read
-	@$(BIN)/pytest tests/deploy > $(VENV)/hosts.log 2>&1; ended=$$?; cat $(VENV)/hosts.log; exit $$ended
-
-test-rest: setup
-	$(BIN)/pytest --ignore=tests/deploy
+	$(BIN)/pytest
 
 clean:
 	rm -rf $(VENV) build dist docs/_build docs/reference *.egg-info .pytest_cache .mypy_cache .ruff_cache
