@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import grpc
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from google.protobuf.message import DecodeError
 
 UNREADABLE = object()  # in place of a request; None would mean to gRPC what an exception means
 REFUSAL = "The request cannot be read."
