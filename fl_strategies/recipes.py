@@ -113,6 +113,15 @@ def parse(expression: str) -> Recipe:
     return Recipe(_canonical(ordered, base_name), ordered, base.settings, base.weighting)
 
 
+def refusal(expression: str) -> str:
+    """Why an expression has no meaning; empty where it has one."""
+    try:
+        parse(expression)
+    except ConfigError as error:
+        return str(error)
+    return ""
+
+
 def _canonical(parts: tuple[str, ...], given: str) -> str:
     """One name for one set of parts: the first base (in the table's order) that is in it, then what is left.
 

@@ -14,7 +14,7 @@ from fl_config.errors import ConfigError
 from fl_config.parts import SLOTS
 from fl_strategies.bases import BASES
 from fl_strategies.parts import PARTS
-from fl_strategies.recipes import parse, plugins
+from fl_strategies.recipes import plugins, refusal
 
 FEDAVG = "fedavg"
 SLOT_WORDS = {
@@ -180,23 +180,15 @@ def _traffic(name: str, said: list[str]) -> Iterator[str]:
 def _combinations(name: str, own: list[str], fitting: list[str]) -> Iterator[str]:
     if name in BASES:
         yield f"After a `+`: {', '.join(_link(part) for part in fitting) or 'nothing'}."
-        refused = {part: _refusal(f"{name}+{part}") for part in plugins() if part not in fitting}
+        refused = {part: refusal(f"{name}+{part}") for part in plugins() if part not in fitting}
         if refused:
             yield from ("", "Not with:", "")
             yield from (f"- {_link(part)}: {why}" for part, why in refused.items())
         yield ""
     for part in own:
         if PARTS[part].plugin:
-            bases = [base for base in BASES if not _refusal(f"{base}+{part}")]
+            bases = [base for base in BASES if not refusal(f"{base}+{part}")]
             yield from (f"The part `{part}` goes onto {', '.join(_link(base) for base in bases)}.", "")
-
-
-def _refusal(expression: str) -> str:
-    try:
-        parse(expression)
-    except ConfigError as error:
-        return str(error)
-    return ""
 
 
 def _link(name: str) -> str:

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fl_config.errors import ConfigError
-from fl_strategies.recipes import BASES, parse
+from fl_strategies.recipes import BASES, parse, refusal
 from simulation import run
 
 SMALL = {
@@ -34,20 +33,11 @@ def expressions() -> list[str]:
     ]
 
 
-def refused(expression: str) -> str:
-    """Why it has no meaning; empty where it has one."""
-    try:
-        parse(expression)
-    except ConfigError as refusal:
-        return str(refusal)
-    return ""
-
-
 @pytest.mark.parametrize("expression", expressions())
 def test_it_runs_or_is_refused_with_a_sentence(expression: str, tmp_path: Path) -> None:
-    if refusal := refused(expression):
-        assert any(f"'{part}'" in refusal for part in expression.split("+")[1:]), refusal
-        assert refusal.startswith(("The strategy ", "There is no ")), refusal
+    if why := refusal(expression):
+        assert any(f"'{part}'" in why for part in expression.split("+")[1:]), why
+        assert why.startswith(("The strategy ", "There is no ")), why
         return
     recipe = parse(expression)
     quick = {key: value for part in recipe.parts for key, value in QUICK.get(part, {}).items()}
@@ -66,7 +56,7 @@ def test_it_runs_or_is_refused_with_a_sentence(expression: str, tmp_path: Path) 
 def test_few_are_refused() -> None:
     """Most of the matrix has a meaning; a mistake in the rules would show here."""
     # Rival weightings, a weighting under `local`, whole client models under private heads, and ASD twice.
-    by_base = {base: [e for e in expressions() if e.split("+")[0] == base and refused(e)] for base in BASES}
+    by_base = {base: [e for e in expressions() if e.split("+")[0] == base and refusal(e)] for base in BASES}
     assert {base for base in BASES if len(by_base[base]) == 6} <= {
         "local",
         "feddisco",
