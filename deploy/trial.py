@@ -7,6 +7,7 @@ data set. Only the ports are free ones of the loopback.
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -116,7 +117,20 @@ class Trial:
                 except subprocess.TimeoutExpired:
                     process.kill()
                     process.wait()
+            for process in group:
+                await_group(process.pid, deadline)
         self.processes.clear()
+
+
+def await_group(leader: int, deadline: float) -> None:
+    """Return when no process of the group is left: what a server or a client has started ends a moment after it, or is killed."""
+    try:
+        while time.monotonic() < deadline:
+            os.killpg(leader, 0)
+            time.sleep(PAUSE)
+        os.killpg(leader, signal.SIGKILL)
+    except ProcessLookupError:
+        return
 
 
 def new_lines(path: Path, seen: int) -> Iterator[Mapping[str, Any]]:

@@ -13,12 +13,13 @@ import signal
 import socket
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from multiprocessing import forkserver
 from pathlib import Path
 from queue import Queue
 from typing import Any
 
+from flwr.app import Context
 from flwr.common.constant import SubStatus
 from flwr.proto.runtime_pb2 import PushTaskOutputRequest
 from flwr.supercore import log
@@ -39,6 +40,7 @@ RUNS = {
     TaskType.SERVER_APP: "flwr.superlink.runtime.run_serverapp",
 }
 LOST = 255  # the exit code of a fork whose forkserver is gone, so that nobody knows it
+STOPPED_BY = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)
 KNOCK = 0.1  # seconds between two looks whether anybody listens
 
 
@@ -105,9 +107,36 @@ def serve_run(spec: ExecutionSpec, parent: int) -> None:
     mirror_output_to_queue(output)
     setattr(module, "log", briefly)  # noqa: B010 (flwr does not export it)
     setattr(module, "HttpGrid", CarefulGrid)  # noqa: B010 (nor this)
+    setattr(module, "run_", stopped_in_order(getattr(module, "run_")))  # noqa: B009, B010 (nor this)
     module.run_serverapp(
         spec.runtime_api_address, output, spec.token, spec.insecure, authority(spec), parent_pid=parent
     )
+
+
+def stopped_in_order(run: Callable[..., Context]) -> Callable[..., Context]:
+    """The app, interrupted like any Python program when it is stopped, so that it closes its run folder.
+
+    Flower ends the process from within the signal five seconds later, whatever the app does then.
+    """
+
+    def interrupt(number: int, _: object) -> None:
+        for one in STOPPED_BY:
+            signal.signal(one, signal.SIG_IGN)  # it is closing already
+        raise KeyboardInterrupt
+
+    def whole(**named: Any) -> Context:
+        theirs = {number: signal.signal(number, interrupt) for number in STOPPED_BY}
+        try:
+            return run(**named)
+        except KeyboardInterrupt:
+            signal.signal(signal.SIGTERM, theirs[signal.SIGTERM])
+            signal.raise_signal(signal.SIGTERM)  # what is left to say to the superlink is Flower's
+            raise
+        finally:
+            for number, handler in theirs.items():
+                signal.signal(number, handler)
+
+    return whole
 
 
 def briefly(level: int, message: str, *values: Any, exc_info: BaseException | None = None) -> None:

@@ -117,9 +117,9 @@ def test_a_killed_server_app_is_resumed(federation: Federation, tmp_path: Path) 
     os.kill(apps[0], signal.SIGKILL)
     assert not (folder / "summary.json").exists()
     done = len(records(folder)) - 1
-    federation.command(
-        "submit", "--resume", "killed-server", "--rounds", "6", "--lr", "0.2", "--strategy", "fedssg", "--stream"
-    )
+    changed = ["--rounds", "6", "--lr", "0.2", "--strategy", "fedssg"]
+    said = federation.command("submit", "--resume", "killed-server", *changed, "--stream", code=2)
+    assert "fedloom: The run failed: A resumed run keeps its options" in said
     assert not (folder / "summary.json").exists(), "a run with other options was resumed"
     federation.command("submit", "--resume", str(folder))
     lines = federation.finished(folder)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import socket
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -99,3 +102,32 @@ def test_the_authority_is_read_where_there_is_one(tmp_path: Any) -> None:
     assert launching.authority(spec) == b"certificate"
     spec.root_certificates_path = None
     assert launching.authority(spec) is None
+
+
+def test_an_app_that_is_stopped_closes_what_it_has_open_before_flower_ends_it() -> None:
+    happened: list[str] = []
+
+    def flower(number: int, _: object) -> None:
+        happened.append("flower")
+        raise SystemExit(0)
+
+    def app(**named: Any) -> Any:
+        try:
+            with ThreadPoolExecutor(1) as hands:  # as where arrays are fetched
+                hands.submit(os.kill, os.getpid(), signal.SIGINT)
+                time.sleep(10)
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)  # comes too late to interrupt the closing
+            happened.append(f"closed {named['grid']}")
+
+    before = {number: signal.signal(number, flower) for number in launching.STOPPED_BY}
+    try:
+        with pytest.raises(SystemExit):
+            launching.stopped_in_order(app)(grid="its folder")
+        assert happened == ["closed its folder", "flower"]
+        assert all(signal.getsignal(number) is flower for number in launching.STOPPED_BY)
+        assert launching.stopped_in_order(lambda **named: named["grid"])(grid="done") == "done"
+        assert all(signal.getsignal(number) is flower for number in launching.STOPPED_BY)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
