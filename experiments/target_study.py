@@ -5,8 +5,8 @@
     python -m experiments.target_study table                                              what is there so far, as Markdown
 
 In the mode `customise` the size-weighted average goes out, so that what clients train does not depend on the target: one run serves
-all targets and both criteria, by the code that a run uses (`Ssa.customised`). A run that was stopped goes on. Results are one small JSON file
-per case and seed in `experiments/targets/`.
+all targets and both criteria: the cohorts of its last rounds are written down, and asked about afterwards. A run that was stopped goes on.
+Results are one small JSON file per case and seed in `experiments/targets/`.
 
 `drawn` is `shards:2`, two classes per client at random; `pairs` gives client k the classes 2k and 2k + 1; `dirichlet10` has ten clients by a
 Dirichlet draw of 0.5 and `dirichlet50` fifty of which ten take part in a round.
@@ -27,11 +27,12 @@ import torch
 import client_app
 from experiments.measure import finished, markdown, records
 from fl_config.options import as_flat
-from fl_data import Dataset, Samples, load, target_set
+from fl_data import Augment, Dataset, Samples, load, target_set
 from fl_data.division import counts_of
+from fl_models.spec import build_model, model_spec, outputs_of
 from fl_protocol.types import State
 from fl_runs.plan import Plan
-from fl_strategies.round.cohort import Cohort, weighted_sum
+from fl_strategies.round.cohort import Cohort, Population, weighted_sum
 from fl_strategies.round.resources import ServerResources
 from fl_strategies.weighting.base import Weighed, Weights
 from fl_strategies.weighting.ssa import Ssa, SsaParams
@@ -88,39 +89,49 @@ class Target:
         return float(evaluate_classes(server.model(vector).model, self.labelled).accuracy)
 
 
-class Study(Ssa):
-    """FedAvg's weights go out; in the last rounds both criteria are asked about every target, and nothing is used of that."""
+class Recorder(Ssa):
+    """FedAvg's weights go out; the last rounds' cohorts are written down."""
 
-    def __init__(self, targets: Sequence[Target], rounds: int, path: Path) -> None:
+    def __init__(self, rounds: int, folder: Path) -> None:
         super().__init__(SHARES)
-        self.targets, self.rounds, self.path = targets, rounds, path
+        self.rounds, self.folder = rounds, folder
 
     def customises(self, round: int, last_round: int) -> bool:
         return round > self.rounds - LAST
 
     def customised(self, cohort: Cohort, state: State, server: ServerResources) -> Weighed:
-        found = {target.name: self.look(target, cohort, replace(server, target=target.seen)) for target in self.targets}
-        known = json.loads(self.path.read_text()) if self.path.exists() else {}
-        self.path.write_text(json.dumps({**known, str(cohort.round): found}))
+        self.folder.mkdir(exist_ok=True)
+        arrays: dict[str, Any] = {f"sum {name}": total for name, total in cohort.sums.items()}
+        arrays |= {"ids": np.array(cohort.ids), "sizes": cohort.sizes, "sent": cohort.sent}
+        np.savez(self.folder / f"{cohort.round:03d}.npz", updates=np.stack(list(cohort.updates)), **arrays)
         return cohort.share, state, {}
 
-    def look(self, target: Target, cohort: Cohort, server: ServerResources) -> dict[str, Any]:
-        told: dict[str, Any] = {"fedavg": target.accuracy(cohort, server, cohort.share)}
-        rules = {"shares": Ssa(SHARES)} | ({"views": Ssa(VIEWS)} if cohort.round == self.rounds else {})
-        for name, rule in rules.items():
-            weights, _, metrics = rule.customised(cohort, {}, server)
-            first = cohort.ids[int(np.argmax(weights))]
-            told |= {name: target.accuracy(cohort, server, weights), f"{name}_first": first}
-            if name == "shares":
-                told["residual"] = round(float(metrics["ssa/shares_residual"]), 4)
-        return {key: round(value, 4) if isinstance(value, float) else value for key, value in told.items()}
+
+def recorded(path: Path) -> Cohort:
+    with np.load(path) as kept:
+        ids, sizes = kept["ids"].tolist(), kept["sizes"]
+        population = Population(dict(zip(ids, map(int, sizes), strict=True)))
+        sums = {name[4:]: kept[name] for name in kept.files if name.startswith("sum ")}
+        return Cohort(int(path.stem), ids, sizes, kept["updates"], population, kept["sent"], sums=sums)
+
+
+def look(target: Target, cohort: Cohort, server: ServerResources, both: bool) -> dict[str, Any]:
+    """What each criterion makes of a target in one round, by the code that a run uses (`Ssa.customised`)."""
+    told: dict[str, Any] = {"fedavg": target.accuracy(cohort, server, cohort.share)}
+    for name, rule in ({"shares": Ssa(SHARES)} | ({"views": Ssa(VIEWS)} if both else {})).items():
+        weights, _, metrics = rule.customised(cohort, {}, server)
+        first = cohort.ids[int(np.argmax(weights))]
+        told |= {name: target.accuracy(cohort, server, weights), f"{name}_first": first}
+        if name == "shares":
+            told["residual"] = round(float(metrics["ssa/shares_residual"]), 4)
+    return {key: round(value, 4) if isinstance(value, float) else value for key, value in told.items()}
 
 
 def study(case: str, seed: int, work: Path) -> None:
-    kept, folder, found = (
+    kept, folder, cohorts = (
         KEPT / f"{case}-seed{seed}.json",
         work / f"{case}-seed{seed}",
-        work / f"{case}-seed{seed}.found",
+        work / f"{case}-seed{seed}.cohorts",
     )
     if kept.exists():
         return
@@ -130,12 +141,21 @@ def study(case: str, seed: int, work: Path) -> None:
         fresh = {**given, "strategy": "fedssa-shares", "out": str(folder), "eval-every": given["rounds"]}
         plan = prepare({"resume": str(folder)} if started else fresh)
         server = open_server(plan)
-        data = load(given["dataset"])
-        targets = [Target(spec, plan, data) for spec in TARGETS]
-        server.strategy.weave.weighting = Study(targets, given["rounds"], found)
+        server.strategy.weave.weighting = Recorder(given["rounds"], cohorts)
         server.run(InlineGrid(client_app.app, given["clients"], as_flat(plan.config)))
+    plan = prepare({**given, "strategy": "fedssa-shares"})
+    data, device = load(given["dataset"]), torch.device("cpu")
+    targets = [Target(spec, plan, data) for spec in TARGETS]
+    spec = model_spec(plan.config, data, plan.recipe.projection, num_outputs=outputs_of(data))
+    side = ServerResources(lambda: build_model(spec), seed, device, augment=Augment("ssa", data))
+    found = {}
+    for path in sorted(cohorts.iterdir()):
+        cohort, last = recorded(path), int(path.stem) == given["rounds"]
+        found[str(cohort.round)] = {
+            target.name: look(target, cohort, replace(side, target=target.seen), last) for target in targets
+        }
     shown = {key: value for key, value in given.items() if key not in ("engine", "seed")} | CASES[case]
-    keep(kept, {"case": case, "seed": seed, "setting": shown, "rounds": json.loads(found.read_text())})
+    keep(kept, {"case": case, "seed": seed, "setting": shown, "rounds": found})
 
 
 def every_round(seed: int, work: Path) -> None:
