@@ -63,7 +63,7 @@ class ByShares:
         usable = usable_clients(logits, "FedSSA", cohort)
         if not usable.any():
             return None
-        wide = client_views("FedSSA", cohort, server, options.max_samples)
+        wide = client_views("FedSSA", cohort, server, options.shares_fit)
         fit = self.fit(cohort, server, wide.target, wide.index, logits.shape[-1])
         shares, state = self._averaged(fit.shares, state)
         seconds = time.perf_counter() - started

@@ -8,10 +8,22 @@ from pydantic import Field, model_validator
 
 from fl_config.params import Params
 
-OF_VIEWS = ("scale", "lambda_var", "lr", "epochs", "batch", "warm_start", "var_unbiased", "n_view_banks", "steps_min")
+OF_VIEWS = (
+    "scale",
+    "lambda_var",
+    "lr",
+    "epochs",
+    "batch",
+    "warm_start",
+    "var_unbiased",
+    "n_view_banks",
+    "steps_min",
+    "max_samples",
+)
 OF_SHARES = (
     "shares_samples",
     "shares_prior",
+    "shares_fit",
     "shares_average",
     "starts",
     "shares_lr",
@@ -67,7 +79,12 @@ class SsaParams(Params):
         default=2000, ge=1, description="Training samples of which a client sums its features; by a secure sum."
     )
     shares_prior: float = Field(
-        default=1e-3, gt=0, description="Pull of the target's shares to those of the clients' data."
+        default=0.03, gt=0, description="Pull of the target's shares to those of the clients' data."
+    )
+    shares_fit: int = Field(
+        default=20_000,
+        ge=0,
+        description="Target samples whose mean features tell the shares, drawn by seed and round; 0: all.",
     )
     shares_average: float = Field(
         default=0.8,

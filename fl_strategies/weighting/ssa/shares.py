@@ -3,7 +3,8 @@
 With M_c the mean feature of class c over all clients, n_c its count, phi the features of the target's samples, F their width:
     m = mean phi,   S = Cov phi + 0.1 (tr Cov / F) I
     q = argmin over the simplex of |S^(-1/2) (sum_c q_c M_c - m)|^2 + prior KL(q | n / sum n)
-The problem is convex. The prior decides where the means cannot tell classes apart; with prior -> 0 and one-hot features, q is exactly
+The problem is convex. The prior decides where the means cannot tell classes apart, and keeps the noise of a few thousand samples from
+driving rare classes to 0, which the divergence of `mixing.py` would punish most; with prior -> 0 and one-hot features, q is exactly
 the target's shares. Classes that nobody has (n_c = 0) get 0. It assumes that a class looks the same at the clients and in the target:
 where it does not, no mixture of the class means meets m, and the residual |S^(-1/2) (sum_c q_c M_c - m)| is large.
 """
@@ -32,13 +33,13 @@ class Fit(NamedTuple):
 
 
 def class_shares(
-    class_means: ArrayLike, counts: ArrayLike, target_features: ArrayLike, prior: float = 1e-3
+    class_means: ArrayLike, counts: ArrayLike, target_features: ArrayLike, prior: float = 0.03
 ) -> NDArray[np.float64]:
     """q [C] on the simplex from means [C, F], counts [C] and the target's features [N, F]."""
     return fit_shares(class_means, counts, target_features, prior).shares
 
 
-def fit_shares(class_means: ArrayLike, counts: ArrayLike, target_features: ArrayLike, prior: float = 1e-3) -> Fit:
+def fit_shares(class_means: ArrayLike, counts: ArrayLike, target_features: ArrayLike, prior: float = 0.03) -> Fit:
     """The same with the residual of the fit."""
     means, n, phi = (np.asarray(given, dtype=np.float64) for given in (class_means, counts, target_features))
     _check(means, n, phi, prior)

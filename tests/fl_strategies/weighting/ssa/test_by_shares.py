@@ -89,7 +89,7 @@ def test_sums_are_asked_for_only_where_weights_are_learned() -> None:
 
 
 def test_every_round_averages_the_shares_and_starts_from_the_best() -> None:
-    weighting = shares(mode="every_round", shares_average=0.5)
+    weighting = shares(mode="every_round", shares_average=0.5, shares_prior=1e-3)
     first, state, _ = weighting.weights(cohort(SURE, RIGHT, BLANK), {}, TARGET)
     assert first.argmax() == 1
     assert state["last"].tolist() == first.tolist()
@@ -108,6 +108,13 @@ def test_every_round_averages_the_shares_and_starts_from_the_best() -> None:
     assert begun[1] > 0.98
     equal, _, _ = shares(**still).customised(cohort(SURE, RIGHT, BLANK), {}, TARGET)
     np.testing.assert_allclose(equal, [1 / 3] * 3, atol=1e-9)
+
+
+def test_the_shares_are_those_of_as_many_samples_as_are_asked_for() -> None:
+    mostly = server([0] * 10 + [1] * 30)
+    told = [shares(shares_fit=samples).customised(cohort(SURE, RIGHT, BLANK), {}, mostly)[2] for samples in (0, 40, 7)]
+    assert told[0]["ssa/shares"] == told[1]["ssa/shares"] != told[2]["ssa/shares"]
+    np.testing.assert_allclose(told[0]["ssa/shares"], [0.25, 0.75, 0], atol=0.02)
 
 
 def test_a_diverged_client_gets_nothing() -> None:

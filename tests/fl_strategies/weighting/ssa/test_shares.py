@@ -38,7 +38,7 @@ def test_it_is_the_minimum() -> None:
 
     def objective(q: np.ndarray) -> float:
         miss = q @ means - phi.mean(axis=0)
-        return float(miss @ inverse @ miss + 1e-3 * (q * np.log(np.maximum(q, 1e-300) / (counts / 21))).sum())
+        return float(miss @ inverse @ miss + 0.03 * (q * np.log(np.maximum(q, 1e-300) / (counts / 21))).sum())
 
     fit = fit_shares(means, counts, phi)
     best = objective(fit.shares)
