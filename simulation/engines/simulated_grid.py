@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from flwr.app import Message, RecordDict
 from flwr.serverapp import Grid
 
+from fl_config.allocator import keep_freed_memory
 from fl_protocol.flower import Run, begin_run
 from simulation.engines.jobs import Sizes
 from simulation.engines.transport.wire import FIRST_NODE, RUN_ID
@@ -16,6 +17,7 @@ class SimulatedGrid(Grid):
     """A Flower `Grid` whose nodes are the clients 0, 1, ... of a simulation; how messages get there is each engine's own."""
 
     def __init__(self, clients: int) -> None:
+        keep_freed_memory()
         self._run = begin_run(RUN_ID)
         self.clients = clients
 

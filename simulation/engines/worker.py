@@ -21,6 +21,7 @@ from flwr.app import ArrayRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 from numpy.typing import NDArray
 
+from fl_config.allocator import keep_freed_memory
 from fl_config.toml import Scalar
 from fl_protocol.code import trust
 from fl_protocol.flower import from_bytes, set_message_id, speak_for, to_bytes
@@ -93,6 +94,7 @@ class Worker:
 
     def prepare(self, memory: str) -> tuple[int, str, bool]:
         """Import the app, which takes seconds; returns the process id, Ray's id of the node, and whether the driver's memory is here."""
+        keep_freed_memory()
         self.memory = attach(memory)
         node = ray.get_runtime_context().get_node_id()
         self.away = AwayFolder(self.run, node)
