@@ -203,18 +203,7 @@ def table() -> str:
             worst = min(100 * (found["shares"] - found["fedavg"]) for _, found in chosen)
             residual = max(found["residual"] for _, found in chosen)
             rows.append([case, kind, len(runs), *means, f"{worst:+.1f}", *first(case, kind, chosen), f"{residual:.2f}"])
-    heads = [
-        "case",
-        "target",
-        "seeds",
-        "FedAvg",
-        "views",
-        "shares",
-        "worst gain",
-        "views first",
-        "shares first",
-        "residual",
-    ]
+    heads = "case;target;seeds;FedAvg;views;shares;worst gain;views first;shares first;residual".split(";")
     steady = []
     for each in results(EVERY_ROUND):
         curve = 100 * np.array(each["accuracy"][WARM:])

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from flwr.app import Message, RecordDict
 from flwr.serverapp import Grid
 
-from fl_config.allocator import keep_freed_memory
 from fl_protocol.flower import Run, begin_run
 from simulation.engines.jobs import Sizes
+from simulation.engines.transport.allocator import keep_freed_memory
 from simulation.engines.transport.wire import FIRST_NODE, RUN_ID
 
 

@@ -21,13 +21,13 @@ from flwr.app import ArrayRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 from numpy.typing import NDArray
 
-from fl_config.allocator import keep_freed_memory
 from fl_config.toml import Scalar
 from fl_protocol.code import trust
 from fl_protocol.flower import from_bytes, set_message_id, speak_for, to_bytes
 from fl_protocol.outgoing import lending
 from simulation.engines.cluster.travelling import CONTEXTS, AwayFolder, LostLuggage, Souvenirs
 from simulation.engines.gpu.gpu_memory import reading
+from simulation.engines.transport.allocator import keep_freed_memory
 from simulation.engines.transport.shared_memory import Mapping, attach
 from simulation.engines.transport.wire import (
     RUN_ID,

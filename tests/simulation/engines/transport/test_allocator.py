@@ -10,7 +10,7 @@ import pytest
 COUNTED = """
 import resource
 import numpy as np
-from fl_config.allocator import keep_freed_memory
+from simulation.engines.transport.allocator import keep_freed_memory
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
