@@ -1,17 +1,21 @@
-"""One federation for all tests of this folder."""
+"""One federation for all tests of this folder. It ends with the last of them: four sites that ask for work would slow down all that come after."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.deploy.federation import SITES, Federation
 
+HERE = Path(__file__).parent
+RUNNING = pytest.StashKey[Federation]()
+
 
 @pytest.fixture(scope="session")
-def federation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
-    made = Federation(tmp_path_factory.mktemp("federation"))
+def federation(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
+    made = request.config.stash[RUNNING] = Federation(tmp_path_factory.mktemp("federation"))
     try:
         made.start_server()
         made.command("register")
@@ -19,4 +23,15 @@ def federation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]
             made.start_client(site)
         yield made
     finally:
-        made.end()
+        end(request.config)
+
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    if nextitem is not None and HERE not in nextitem.path.parents:
+        end(item.config)
+
+
+def end(config: pytest.Config) -> None:
+    if RUNNING in config.stash:
+        config.stash[RUNNING].end()
+        del config.stash[RUNNING]
