@@ -9,7 +9,6 @@ from flwr.serverapp import Grid
 
 from fl_protocol.flower import Run, begin_run
 from simulation.engines.jobs import Sizes
-from simulation.engines.transport.allocator import keep_freed_memory
 from simulation.engines.transport.wire import FIRST_NODE, RUN_ID
 
 
@@ -17,7 +16,6 @@ class SimulatedGrid(Grid):
     """A Flower `Grid` whose nodes are the clients 0, 1, ... of a simulation; how messages get there is each engine's own."""
 
     def __init__(self, clients: int) -> None:
-        keep_freed_memory()
         self._run = begin_run(RUN_ID)
         self.clients = clients
 

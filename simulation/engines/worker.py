@@ -27,7 +27,6 @@ from fl_protocol.flower import from_bytes, set_message_id, speak_for, to_bytes
 from fl_protocol.outgoing import lending
 from simulation.engines.cluster.travelling import CONTEXTS, AwayFolder, LostLuggage, Souvenirs
 from simulation.engines.gpu.gpu_memory import reading
-from simulation.engines.transport.allocator import keep_freed_memory
 from simulation.engines.transport.shared_memory import Mapping, attach
 from simulation.engines.transport.wire import (
     RUN_ID,
@@ -94,7 +93,6 @@ class Worker:
 
     def prepare(self, memory: str) -> tuple[int, str, bool]:
         """Import the app, which takes seconds; returns the process id, Ray's id of the node, and whether the driver's memory is here."""
-        keep_freed_memory()
         self.memory = attach(memory)
         node = ray.get_runtime_context().get_node_id()
         self.away = AwayFolder(self.run, node)
