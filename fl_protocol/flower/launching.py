@@ -107,7 +107,7 @@ def serve_run(spec: ExecutionSpec, parent: int) -> None:
     mirror_output_to_queue(output)
     setattr(module, "log", briefly)  # noqa: B010 (flwr does not export it)
     setattr(module, "HttpGrid", CarefulGrid)  # noqa: B010 (nor this)
-    setattr(module, "run_", stopped_in_order(getattr(module, "run_")))  # noqa: B009, B010 (nor this)
+    setattr(module, "run_", stopped_in_order(module.run_))  # noqa: B010 (nor this)
     module.run_serverapp(
         spec.runtime_api_address, output, spec.token, spec.insecure, authority(spec), parent_pid=parent
     )

@@ -1,4 +1,4 @@
-"""One federation for all tests of this folder. It ends with the last of them: four sites that ask for work would slow down all that come after."""
+"""One federation for all tests of this folder. It ends with the last of them: sites that ask for work slow down all tests after."""
 
 from __future__ import annotations
 

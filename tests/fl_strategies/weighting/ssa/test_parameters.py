@@ -25,6 +25,7 @@ def test_the_papers_criterion_is_the_default() -> None:
         ({"criterion": "shares", "max_samples": 500}, "max_samples has no meaning with criterion=shares"),
         ({"criterion": "shares", "mode": "sample_wise"}, "one sample at a time"),
         ({"criterion": "shares", "shares_prior": 0.0}, "greater than 0"),
+        ({"criterion": "shares", "shares_fit": -1}, "greater than or equal to 0"),
     ],
 )
 def test_what_would_be_ignored_is_refused(given: dict[str, Any], told: str) -> None:
