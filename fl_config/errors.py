@@ -23,7 +23,7 @@ class RunCutShort(OSError):
 
 
 def sentences(error: ValidationError, what: str) -> str:
-    """One line per wrong key: which key, what was expected, what was given."""
+    """One line per wrong key: which key, what was expected, what was given; `what` may end in a comma, for the key that follows."""
     expected: dict[str, list[str]] = {}
     given: dict[str, Any] = {}
     for problem in error.errors():
@@ -38,7 +38,9 @@ def sentences(error: ValidationError, what: str) -> str:
     for key, messages in expected.items():
         wanted = " or ".join(dict.fromkeys(messages))
         lines.append(
-            f"{what} {key!r}: expected {wanted}, but {given[key]!r} was given." if key else f"{what}: {wanted}."
+            f"{what} {key!r}: expected {wanted}, but {given[key]!r} was given."
+            if key
+            else f"{what.rstrip(',')}: {wanted}."
         )
     return "\n".join(lines)
 

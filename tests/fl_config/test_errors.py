@@ -46,6 +46,18 @@ def test_one_line_per_wrong_key(values: dict[str, object], text: str) -> None:
     assert sentences(error.value, "Option") == text
 
 
+def test_a_comma_stands_before_a_key_only() -> None:
+    with pytest.raises(ValidationError) as one:
+        Values(rate=-1)
+    assert (
+        sentences(one.value, "Parameter of 'x',")
+        == "Parameter of 'x', 'rate': expected greater than 0, but -1 was given."
+    )
+    with pytest.raises(ValidationError) as both:
+        Values(rate=7, count=7)
+    assert sentences(both.value, "Parameter of 'x',") == "Parameter of 'x': the rate must not be the count."
+
+
 def test_the_nearest_name_is_suggested_where_one_is_near() -> None:
     assert nearest("fedavgg", ["fedprox", "fedavg"]) == "; did you mean 'fedavg'?"
     assert nearest("zzz", ["fedprox", "fedavg"]) == "."
