@@ -85,7 +85,7 @@ class Options(BaseModel):
     )
     headline: str = option(
         "auto",
-        description="the metric that best rounds, --patience and tables go by; auto is the task's own",
+        description="the metric that best rounds, --patience, --stop-at and tables go by; auto is the task's own",
     )
     score: str = option(
         "server",
@@ -93,6 +93,11 @@ class Options(BaseModel):
     )
     patience: int = option(
         0, ge=0, description="stop after so many evaluations without a better headline metric; 0 never stops early"
+    )
+    stop_at: float = option(
+        0.0,
+        role=LENGTH,
+        description="stop at the first evaluation whose headline metric is this good, such as 0.97; 0 trains all rounds",
     )
     plugin: str = option(
         "",

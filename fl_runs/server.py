@@ -25,9 +25,9 @@ from fl_models.spec import build_model, model_spec, outputs_of
 from fl_protocol.arrays import to_record
 from fl_protocol.replies import told_names
 from fl_protocol.settings import local_settings
+from fl_runs.early_stopping import early_stops
 from fl_runs.folder import LAST_MODELS, RunFolder
 from fl_runs.last_batches import check_last_batches
-from fl_runs.patience import Patience
 from fl_runs.plan import Plan
 from fl_runs.scoring import Evaluation
 from fl_runs.tracking.site_book import SiteBook
@@ -109,7 +109,7 @@ class Server:
                 observers=[
                     folder,
                     SiteBook(folder.path),
-                    *([Patience(plan, folder.records)] if config.patience else []),
+                    *early_stops(plan, folder.records),
                     tracking,
                     *observers,
                 ],

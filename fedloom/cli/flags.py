@@ -34,7 +34,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "round-timeout": "SECONDS", "wait": "SECONDS",
     },
     "run": {
-        "rounds": "N", "seed": "N", "patience": "N", "eval-every": "N", "save-every": "N", "out": "FOLDER", "resume": "FOLDER",
+        "rounds": "N", "seed": "N", "patience": "N", "stop-at": "VALUE", "eval-every": "N", "save-every": "N", "out": "FOLDER", "resume": "FOLDER",
         "state-folder": "FOLDER", "track": "TRACKER[:PLACE]",
     },
     "engine": {

@@ -54,12 +54,15 @@ class Result:
 
 
 def numbers_of(setting: Setting) -> dict[str, Any]:
-    """What the numbers of a run come from, apart from its seed: the options that are not at their defaults."""
+    """What the numbers of a run come from, apart from its seed: the options that are not at their defaults.
+
+    `stop-at` is left out: a run that ends once its level is reached has the numbers that a longer one has up to there.
+    """
     usual, flat = as_flat(Options()), as_flat(options(setting.values))
     return {
         key: value
         for key, value in sorted(flat.items())
-        if changes_numbers(key) and key != "seed" and value != usual.get(key)
+        if changes_numbers(key) and key not in ("seed", "stop-at") and value != usual.get(key)
     }
 
 

@@ -99,7 +99,7 @@ def test_runs_that_differ_in_anything_else_are_two(numbers: dict[str, object]) -
 def test_every_flag_has_one_of_the_roles_and_parts_change_the_numbers() -> None:
     roles = {flag: role_of(flag) for flag in FLAGS}
     assert set(roles.values()) == {NUMBERS, LENGTH, HOW, PLACE}
-    assert [flag for flag, role in roles.items() if role == LENGTH] == ["rounds", "dp-budget"]
+    assert [flag for flag, role in roles.items() if role == LENGTH] == ["stop-at", "rounds", "dp-budget"]
     assert {flag for flag, role in roles.items() if role == PLACE} == {"out", "state-folder", "resume", "code"}
     assert role_of("save_every") == role_of("save-every") == HOW  # with underscores too
     assert role_of("disco.a") == role_of("anything else") == NUMBERS

@@ -51,6 +51,7 @@ FLAGS = [
     (["run", "--seed", "-1"], ["'seed'", "0"]),
     (["run", "--patience", "-1"], ["'patience'", "greater than or equal to 0"]),
     (["run", "--patience", "often"], ["'patience'", "integer"]),
+    (["run", "--stop-at", "soon"], ["'stop-at'", "number"]),
     (["run", "--normalise", "perhaps"], ["'normalise'", "'auto'"]),
     (["sweep"], ["--strategies"]),
     (["predict"], ["RUN"]),

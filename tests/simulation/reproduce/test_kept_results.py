@@ -21,6 +21,9 @@ def test_a_run_is_named_by_what_its_numbers_come_from() -> None:
     assert run_name(one, 7) == run_name(same, 7)
     assert run_name(one, 7).startswith("fedprox-") and run_name(one, 7).endswith("-seed7")
     assert run_name(one, 7) != run_name(Setting("", {**one.values, "lr": 0.2}), 7)
+    assert run_name(one, 7) == run_name(
+        Setting("", {**one.values, "stop-at": 0.9}), 7
+    )  # its numbers, as far as it goes
 
 
 def test_the_machine_is_told_without_its_name() -> None:

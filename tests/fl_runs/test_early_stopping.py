@@ -1,4 +1,4 @@
-"""Stopping early: the evaluations without a better headline are counted, and a resumed run goes on counting."""
+"""Stopping early: evaluations without a better headline are counted, also by a resumed run; a level that is reached ends a run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from fl_runs.patience import Patience
+from fl_runs.early_stopping import Level, Patience, early_stops
 from fl_runs.plan import make_plan
 
 
@@ -14,7 +14,7 @@ def record(number: int, value: float | None) -> dict[str, object]:
     return {"round": number} if value is None else {"round": number, "global/accuracy": value}
 
 
-def answers(patience: Patience, values: list[float | None]) -> list[bool]:
+def answers(patience: Patience | Level, values: list[float | None]) -> list[bool]:
     return [patience.recorded(record(number, value)) for number, value in enumerate(values)]
 
 
@@ -37,3 +37,22 @@ def test_a_resumed_run_remembers() -> None:
     before = [record(0, 0.5), record(1, 0.4)]
     assert answers(Patience(make_plan({"patience": 2}), before), [0.45]) == [True]
     assert answers(Patience(make_plan({"patience": 2}), before), [0.55, 0.5]) == [False, False]
+
+
+def test_the_first_evaluation_at_the_level_ends_the_run(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="fedloom")
+    level = Level(make_plan({"stop-at": 0.6}))
+    assert answers(level, [0.5, None, 0.59, 0.6, 0.61, float("nan")]) == [False, False, False, True, True, False]
+    assert caplog.messages[0] == "round 3: accuracy 0.6000, as --stop-at 0.6 asks"
+
+
+def test_a_loss_reaches_its_level_from_above() -> None:
+    level = Level(make_plan({"stop-at": 0.6, "headline": "loss"}))
+    losses = [{"round": number, "global/loss": value} for number, value in enumerate([2.0, 0.6, 0.5])]
+    assert [level.recorded(line) for line in losses] == [False, True, True]
+
+
+def test_only_what_is_asked_for_stops_a_run() -> None:
+    assert early_stops(make_plan({}), []) == []
+    both = early_stops(make_plan({"patience": 3, "stop-at": 0.9}), [])
+    assert [type(one) for one in both] == [Patience, Level]
