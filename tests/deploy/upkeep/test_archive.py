@@ -117,7 +117,7 @@ def test_backups_at_any_moment_of_a_run_can_be_resumed(tmp_path: Path, server: P
 
 def test_the_database_is_one_moment_of_it(tmp_path: Path, server: Path) -> None:
     """Two rows that are always written together are both there or both not."""
-    over = threading.Event()
+    begun, over = threading.Event(), threading.Event()
 
     def write() -> None:
         with closing(sqlite3.connect(server / DATABASE, timeout=60)) as opened:
@@ -127,10 +127,12 @@ def test_the_database_is_one_moment_of_it(tmp_path: Path, server: Path) -> None:
                 opened.execute("INSERT INTO node VALUES (?, 1)", (number,))
                 opened.execute("INSERT INTO node VALUES (?, 2)", (number,))
                 opened.commit()
+                begun.set()
 
     writer = threading.Thread(target=write)
     writer.start()
     try:
+        assert begun.wait(60), "nothing was written"  # on a busy machine all backups may be over before the first row
         for number in range(3):
             back_up(server, tmp_path / f"{number}.tar.gz")
     finally:
