@@ -2,6 +2,7 @@
 
     python -m experiments.target_study cifar10-drawn cifar10-pairs --seeds 0 1 2 3 4      models for seven targets per seed
     python -m experiments.target_study every-round --seeds 0 1 2 3 4                      the paper's Algorithm 1, two targets per seed
+    python -m experiments.target_study fashion-odd --seeds 0 1 2                          targets that break what class shares assume
     python -m experiments.target_study table                                              what is there so far, as Markdown
 
 In the mode `customise` the size-weighted average goes out, so that what clients train does not depend on the target: one run serves
@@ -9,14 +10,15 @@ all targets and both criteria: the cohorts of its last rounds are written down, 
 Results are one small JSON file per case and seed in `experiments/targets/`.
 
 `drawn` is `shards:2`, two classes per client at random; `pairs` gives client k the classes 2k and 2k + 1; `dirichlet10` has ten clients by a
-Dirichlet draw of 0.5 and `dirichlet50` fifty of which ten take part in a round.
+Dirichlet draw of 0.5 and `dirichlet50` fifty of which ten take part in a round. In `odd`, four clients have the first eight classes and nobody
+the last two; its targets are other classes, or the same ones as other images.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -42,6 +44,7 @@ from simulation import run
 from simulation.engines.inline import InlineGrid
 from simulation.runner import prepare
 
+Images = np.ndarray[Any, np.dtype[Any]]
 KEPT = Path("experiments/targets")
 TRAINING = {"model": "lenet", "batch-size": 64, "lr": 0.01, "momentum": 0.9, "engine": "inline"}
 CIFAR = {**TRAINING, "dataset": "cifar10", "clients": 5, "rounds": 20, "epochs": 2}
@@ -55,6 +58,8 @@ CASES: dict[str, dict[str, Any]] = {
     "fashion-pairs": {**FASHION, "partition": "pairs"},
     "fashion-dirichlet10": {**FASHION, "partition": "dirichlet:0.5", "clients": 10},
 }
+ODD, HELD = "fashion-odd", 8  # classes that somebody has
+CASES[ODD] = {**FASHION, "partition": "pairs", "clients": HELD // 2}
 TARGETS = [*(f"skew:{client}" for client in range(5)), "imbalanced:100", "uniform"]
 LAST = 5  # rounds at the end in which shares are learned; views in the last one only, as they take longest
 EVERY_ROUND, EVERY_TARGETS, WARM = "every-round", (0, 1), 2
@@ -79,14 +84,37 @@ def options(case: str, seed: int, work: Path) -> dict[str, Any]:
 class Target:
     """One target: what the server sees of it, and its labelled copy for the score."""
 
-    def __init__(self, spec: str, plan: Plan, data: Dataset) -> None:
-        cpu, seed = torch.device("cpu"), plan.config.seed
-        x, y = target_set(spec, data, counts_of(plan.config, data), seed)
-        self.name, self.seen, self.labelled = spec, Samples(x, None, data, cpu), Samples(x, y, data, cpu)
+    def __init__(self, name: str, x: Images, y: Images | None, data: Dataset) -> None:
+        cpu = torch.device("cpu")
+        self.name, self.seen, self.labelled = name, Samples(x, None, data, cpu), Samples(x, y, data, cpu)
 
     def accuracy(self, cohort: Cohort, server: ServerResources, weights: Weights) -> float:
         vector = (cohort.sent + weighted_sum(weights, cohort.updates)).astype(np.float32)
         return float(evaluate_classes(server.model(vector).model, self.labelled).accuracy)
+
+
+def usual_targets(plan: Plan, data: Dataset) -> list[Target]:
+    counts = counts_of(plan.config, data)
+    return [Target(spec, *target_set(spec, data, counts, plan.config.seed), data) for spec in TARGETS]
+
+
+def odd_targets(data: Dataset, seed: int) -> list[Target]:
+    """The held classes as they are, with strangers among them, strangers alone, and the held classes in other pictures."""
+    x, y = np.asarray(data.x_test), np.asarray(data.y_test)
+    held = y < HELD
+    noise = np.random.default_rng(seed).normal(0, 64, x[held].shape)
+    altered: dict[str, Callable[[Images], Images]] = {
+        "upside down": lambda x: x[:, :, ::-1],
+        "in the corner": lambda x: np.roll(x, (7, 7), (2, 3)),
+        "noisy": lambda x: np.clip(x + noise, 0, 255),
+        "inverted": lambda x: 255 - x,
+    }
+    return [
+        Target("held", x[held], y[held], data),
+        Target("a fifth unseen", x, y, data),
+        Target("all unseen", x[~held], y[~held], data),
+        *(Target(name, change(x[held]).astype(np.uint8), y[held], data) for name, change in altered.items()),
+    ]
 
 
 class Recorder(Ssa):
@@ -145,7 +173,7 @@ def study(case: str, seed: int, work: Path) -> None:
         server.run(InlineGrid(client_app.app, given["clients"], as_flat(plan.config)))
     plan = prepare({**given, "strategy": "fedssa-shares"})
     data, device = load(given["dataset"]), torch.device("cpu")
-    targets = [Target(spec, plan, data) for spec in TARGETS]
+    targets = odd_targets(data, seed) if case == ODD else usual_targets(plan, data)
     spec = model_spec(plan.config, data, plan.recipe.projection, num_outputs=outputs_of(data))
     side = ServerResources(lambda: build_model(spec), seed, device, augment=Augment("ssa", data))
     found = {}
@@ -194,8 +222,8 @@ def table() -> str:
     rows = []
     for case in CASES:
         runs = list(results(case))
-        for kind in ("skew", "imbalanced:100", "uniform") if runs else ():
-            last = [(spec, found) for each in runs for spec, found in list(each["rounds"].values())[-1].items()]
+        last = [(spec, found) for each in runs for spec, found in list(each["rounds"].values())[-1].items()]
+        for kind in dict.fromkeys("skew" if spec.startswith("skew") else spec for spec, _ in last):
             chosen = [(spec, found) for spec, found in last if spec.startswith(kind)]
             means = [
                 f"{100 * np.mean([found[key] for _, found in chosen]):.1f}" for key in ("fedavg", "views", "shares")
