@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,23 +28,20 @@ import torch
 
 import client_app
 from experiments.measure import finished, markdown, records
+from experiments.target_sets import HELD, Target, odd_targets, pairs_file, usual_targets
 from fl_config.options import as_flat
-from fl_data import Augment, Dataset, Samples, load, target_set
-from fl_data.division import counts_of
+from fl_data import Augment, load
 from fl_models.spec import build_model, model_spec, outputs_of
 from fl_protocol.types import State
-from fl_runs.plan import Plan
-from fl_strategies.round.cohort import Cohort, Population, weighted_sum
+from fl_strategies.round.cohort import Cohort, Population
 from fl_strategies.round.resources import ServerResources
-from fl_strategies.weighting.base import Weighed, Weights
+from fl_strategies.weighting.base import Weighed
 from fl_strategies.weighting.ssa import Ssa, SsaParams
-from fl_tasks.classification import evaluate as evaluate_classes
 from server_app import open_server
 from simulation import run
 from simulation.engines.inline import InlineGrid
 from simulation.runner import prepare
 
-Images = np.ndarray[Any, np.dtype[Any]]
 KEPT = Path("experiments/targets")
 TRAINING = {"model": "lenet", "batch-size": 64, "lr": 0.01, "momentum": 0.9, "engine": "inline"}
 CIFAR = {**TRAINING, "dataset": "cifar10", "clients": 5, "rounds": 20, "epochs": 2}
@@ -58,19 +55,11 @@ CASES: dict[str, dict[str, Any]] = {
     "fashion-pairs": {**FASHION, "partition": "pairs"},
     "fashion-dirichlet10": {**FASHION, "partition": "dirichlet:0.5", "clients": 10},
 }
-ODD, HELD = "fashion-odd", 8  # classes that somebody has
+ODD = "fashion-odd"
 CASES[ODD] = {**FASHION, "partition": "pairs", "clients": HELD // 2}
-TARGETS = [*(f"skew:{client}" for client in range(5)), "imbalanced:100", "uniform"]
 LAST = 5  # rounds at the end in which shares are learned; views in the last one only, as they take longest
 EVERY_ROUND, EVERY_TARGETS, WARM = "every-round", (0, 1), 2
 SHARES, VIEWS = SsaParams(criterion="shares"), SsaParams()
-
-
-def pairs_file(data: Dataset, path: Path, clients: int) -> str:
-    labels = np.asarray(data.y_train)
-    own = [np.flatnonzero((labels == 2 * k) | (labels == 2 * k + 1)).tolist() for k in range(clients)]
-    path.write_text(json.dumps(own))
-    return f"file:{path}"
 
 
 def options(case: str, seed: int, work: Path) -> dict[str, Any]:
@@ -79,42 +68,6 @@ def options(case: str, seed: int, work: Path) -> dict[str, Any]:
         data = load(given["dataset"])
         given["partition"] = pairs_file(data, work / f"{case}.json", given["clients"])
     return given
-
-
-class Target:
-    """One target: what the server sees of it, and its labelled copy for the score."""
-
-    def __init__(self, name: str, x: Images, y: Images | None, data: Dataset) -> None:
-        cpu = torch.device("cpu")
-        self.name, self.seen, self.labelled = name, Samples(x, None, data, cpu), Samples(x, y, data, cpu)
-
-    def accuracy(self, cohort: Cohort, server: ServerResources, weights: Weights) -> float:
-        vector = (cohort.sent + weighted_sum(weights, cohort.updates)).astype(np.float32)
-        return float(evaluate_classes(server.model(vector).model, self.labelled).accuracy)
-
-
-def usual_targets(plan: Plan, data: Dataset) -> list[Target]:
-    counts = counts_of(plan.config, data)
-    return [Target(spec, *target_set(spec, data, counts, plan.config.seed), data) for spec in TARGETS]
-
-
-def odd_targets(data: Dataset, seed: int) -> list[Target]:
-    """The held classes as they are, with strangers among them, strangers alone, and the held classes in other pictures."""
-    x, y = np.asarray(data.x_test), np.asarray(data.y_test)
-    held = y < HELD
-    noise = np.random.default_rng(seed).normal(0, 64, x[held].shape)
-    altered: dict[str, Callable[[Images], Images]] = {
-        "upside down": lambda x: x[:, :, ::-1],
-        "in the corner": lambda x: np.roll(x, (7, 7), (2, 3)),
-        "noisy": lambda x: np.clip(x + noise, 0, 255),
-        "inverted": lambda x: 255 - x,
-    }
-    return [
-        Target("held", x[held], y[held], data),
-        Target("a fifth unseen", x, y, data),
-        Target("all unseen", x[~held], y[~held], data),
-        *(Target(name, change(x[held]).astype(np.uint8), y[held], data) for name, change in altered.items()),
-    ]
 
 
 class Recorder(Ssa):
