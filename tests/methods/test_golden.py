@@ -1,6 +1,7 @@
 """One golden short run per base: three rounds with a fixed seed must keep giving the recorded figures.
 
-Tolerance: 2e-3 absolute on accuracy and loss, 1e-3 relative on the model's norm; other processors round differently.
+Tolerance: 2e-3 absolute on accuracy and loss, 1e-3 relative on the model's norm; other processors round differently. FedDecorr runs with a tenth
+of its weight: with all of it, rounding alone moves the accuracy of so small a run by two points from one processor to another.
 After a deliberate change: `FEDLOOM_GOLDEN=write .venv/bin/pytest tests/methods/test_golden.py`, and say why in the commit.
 """
 
@@ -33,10 +34,11 @@ CONFIG = {
     "seed": 7,
     "engine": "inline",
 }
+OWN = {"feddecorr": {"decorr.lam": 0.01}}
 
 
 def figures(base: str, folder: Path) -> dict[str, float]:
-    result = run({**CONFIG, "strategy": base, "out": str(folder)})
+    result = run({**CONFIG, **OWN.get(base, {}), "strategy": base, "out": str(folder)})
     last = result.metrics[-1]
     norm = float(
         np.sqrt(sum(float((np.asarray(value, dtype=np.float64) ** 2).sum()) for value in result.model.values()))
