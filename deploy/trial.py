@@ -25,6 +25,7 @@ from fl_config.lifeline import start_tied
 
 PAUSE = 0.1  # seconds between two looks
 PATIENCE = 10.0  # seconds that a process has to end in order
+LAST_WORDS = 60.0  # seconds that those whom it had started may outlive it
 START = 180.0  # seconds that the server may take to start
 LISTENS = "Uvicorn running"
 
@@ -118,12 +119,16 @@ class Trial:
                     process.kill()
                     process.wait()
             for process in group:
-                await_group(process.pid, deadline)
+                await_group(process.pid)
         self.processes.clear()
 
 
-def await_group(leader: int, deadline: float) -> None:
-    """Return when no process of the group is left: what a server or a client has started ends a moment after it, or is killed."""
+def await_group(leader: int) -> None:
+    """Return when no process of the group is left: what a server or a client has started ends a moment after it, or is killed.
+
+    The moment is counted from the leader's end: the last of its group deletes what they had for the time being, and nobody else will.
+    """
+    deadline = time.monotonic() + LAST_WORDS
     try:
         while time.monotonic() < deadline:
             os.killpg(leader, 0)

@@ -26,6 +26,14 @@ def federation(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
         end(request.config)
 
 
+@pytest.fixture(autouse=True)
+def run_is_over(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The run of a test that failed must not go on under the tests after it, which would fail for its sake."""
+    yield
+    if RUNNING in request.config.stash:
+        request.config.stash[RUNNING].stop_if_running()
+
+
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     if nextitem is not None and HERE not in nextitem.path.parents:
         end(item.config)

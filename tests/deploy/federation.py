@@ -196,6 +196,16 @@ class Federation:
         self.command("stop", self.number)
         self.until((folder / "summary.json").exists, "the end of the run")
 
+    def stop_if_running(self) -> None:
+        """Stop what was submitted to the last run's folder, unless it has ended."""
+        folder, self.running = self.running, None
+        if folder is not None and not (folder / "summary.json").exists() and self.server_apps():
+            self.command("stop", folder.name, check=False)  # it may be ending by itself
+            self.until(lambda: not self.server_apps(), "the end of the server's app")
+
+    def server_apps(self) -> list[int]:
+        return [process for process in processes_of(self.folder) if called(process) == "fedloom-server"]
+
     def command(self, *words: str, check: bool = True, code: int = 0) -> str:
         """A command of the administrator, on the server's host."""
         done = subprocess.run(

@@ -20,7 +20,7 @@ from fl_config.options import as_flat
 from fl_runs.plan import make_plan
 from server_app import open_server
 from simulation.engines.inline import InlineGrid
-from tests.deploy.federation import SITES, Federation, called, processes_of, records
+from tests.deploy.federation import SITES, Federation, records
 
 RUN: dict[str, Any] = {
     "partition": "private",
@@ -70,10 +70,6 @@ def assert_equal(folder: Path, expected: dict[str, Any]) -> None:
         np.testing.assert_allclose(value, expected[name], atol=1e-6, rtol=0, err_msg=name)
 
 
-def server_apps(federation: Federation) -> list[int]:
-    return [process for process in processes_of(federation.folder) if called(process) == "fedloom-server"]
-
-
 @pytest.mark.parametrize(
     ("strategy", "masked"), [("feddisco", True), ("feddyn+disco+asd", False), ("fedssg", False)], ids=str
 )
@@ -112,7 +108,7 @@ def test_a_killed_server_app_is_resumed(federation: Federation, tmp_path: Path) 
     config = {**RUN, "strategy": "fedssg", "rounds": 5, "epochs": 20}
     folder = federation.submit("killed-server", config)
     federation.until(lambda: len(records(folder)) >= 3, "round 2")
-    apps = server_apps(federation)
+    apps = federation.server_apps()
     assert len(apps) == 1
     os.kill(apps[0], signal.SIGKILL)
     assert not (folder / "summary.json").exists()
@@ -155,7 +151,7 @@ def test_a_run_can_be_watched_and_stopped(federation: Federation) -> None:
     assert "round 1/200" in federation.command("logs", listed[1])
     federation.command("stop", "stopped")
     federation.running = None  # it gives up now, as it should
-    federation.until(lambda: not server_apps(federation), "the end of the server's app")
+    federation.until(lambda: not federation.server_apps(), "the end of the server's app")
     assert json.loads((folder / "summary.json").read_text())["finished"] is False
     assert 2 <= len(records(folder)) < 200
     assert not re.search(r"\d{12,}.*running", federation.command("status"))

@@ -9,12 +9,14 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from deploy.trial import Trial
 from tests.deploy.federation import PATIENCE, alive, processes_of, tree_of
 
 
@@ -83,6 +85,36 @@ def test_nothing_outlives_a_trial(folder: Path, number: int, code: int) -> None:
     assert not list((folder / "t").iterdir()), "sockets are left"
     if number == signal.SIGINT:
         assert "Traceback" not in said and "What is finished is in" in said
+
+
+SLOW = """
+import signal, time
+from pathlib import Path
+from deploy.upkeep.logfile import keep_log
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+keep_log(Path("server.log"), passing=Path("passing"))
+print("It listens.", flush=True)
+time.sleep(600)
+"""
+
+
+def test_one_that_must_be_killed_leaves_nothing_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine: the server does not end in its time, but who deletes its temporary files has time of its own."""
+    monkeypatch.setattr("deploy.trial.PATIENCE", 0.5)
+    (tmp_path / "passing" / "pymp-socket").mkdir(parents=True)
+    trial = Trial(tmp_path, 0, [], threading.Event())
+    path = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+    slow = trial.processes["server"] = subprocess.Popen(
+        [sys.executable, "-c", SLOW], cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, start_new_session=True
+    )
+    deadline = time.monotonic() + PATIENCE
+    while not (tmp_path / "server.log").exists() or "It listens" not in trial.log("server"):
+        assert slow.poll() is None and time.monotonic() < deadline
+        time.sleep(0.1)
+    trial.end()
+    assert slow.returncode == -signal.SIGKILL
+    assert not (tmp_path / "passing").exists()
+    assert not trial.processes
 
 
 def test_what_cannot_run_is_told_before_anything_starts(folder: Path) -> None:
