@@ -40,6 +40,7 @@ from fl_strategies.weighting.ssa import Ssa, SsaParams
 from server_app import open_server
 from simulation import run
 from simulation.engines.inline import InlineGrid
+from simulation.reproduce.kept_results import origin
 from simulation.runner import prepare
 
 KEPT = Path("experiments/targets")
@@ -159,7 +160,7 @@ def every_round(seed: int, work: Path) -> None:
 
 def keep(path: Path, result: Mapping[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(result, separators=(",", ":")) + "\n")
+    path.write_text(json.dumps({**result, "made": origin()}, separators=(",", ":")) + "\n")
     print(path, flush=True)
 
 

@@ -81,7 +81,7 @@ def begin_session(folder: Path, name: str) -> None:
     """Note on what and with which code a run is about to be made, or gone on with."""
     place = folder / f"{name}.{SESSIONS}"
     before = json.loads(place.read_text(encoding="utf-8")) if place.exists() else []
-    now = {"versions": versions(), "commit": commit(), "machine": machine()}
+    now = origin()
     write_atomically(place, json.dumps([*(one for one in before if one != now), now], indent=1).encode())
 
 
@@ -123,6 +123,11 @@ def read_results(folder: Path) -> dict[str, Result]:
                 f"{path} is not a result of `fedloom reproduce` ({problem}): remove it, or name another folder with --results."
             ) from None
     return found
+
+
+def origin() -> dict[str, Any]:
+    """What a figure is traced to beside its setting and seed."""
+    return {"versions": versions(), "commit": commit(), "machine": machine()}
 
 
 def commit() -> str | None:

@@ -96,10 +96,7 @@ def verdict(one: Ours, others: Mapping[str, Ours]) -> str:
         return f"{one.made} of {len(row.settings)} settings run"
     if row.above:
         base = others.get(row.above)
-        if base is None or base.mean is None or one.mean is None:
-            return f"{row.base} not run"
-        gain = one.mean - base.mean
-        return f"gains {gain:.2f} points" if gain > 0 else f"no gain: {gain:+.2f} points"
+        return gained(gains(one, base), row.base) if base is not None and base.figures else f"{row.base} not run"
     if row.figure is None:
         return "base of the others"
     if one.mean is None:
@@ -109,6 +106,21 @@ def verdict(one: Ours, others: Mapping[str, Ours]) -> str:
     if abs(difference) <= row.tolerance or (row.level is not None and difference <= 0):
         return f"within ({difference:+.2f})" if row.level is None else f"within ({difference:+.1f})"
     return f"outside by {abs(difference) - row.tolerance:.2f} ({difference:+.2f})"
+
+
+def gains(one: Ours, base: Ours) -> list[float]:
+    """By seed, over the seeds that both have: a difference between means of other seeds would say more of the seeds."""
+    theirs = dict(zip([result.seed for result in base.results], base.figures, strict=True))
+    pairs = [(figure, theirs.get(result.seed)) for result, figure in zip(one.results, one.figures, strict=True)]
+    return [ours - theirs for ours, theirs in pairs if ours is not None and theirs is not None]
+
+
+def gained(by_seed: Sequence[float], base: str) -> str:
+    if not by_seed:
+        return f"no seed that {base} has as well"
+    gain = statistics.fmean(by_seed)
+    each = f" ({' '.join(f'{one:+.2f}' for one in by_seed)} by seed)" if len(by_seed) > 1 else ""
+    return f"gains {gain:.2f} points{each}" if gain > 0 else f"no gain: {gain:+.2f} points{each}"
 
 
 def side_by_side(rows: Sequence[Row], results: Mapping[str, Result], seeds: int | None = None) -> list[Ours]:

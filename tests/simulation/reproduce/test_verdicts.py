@@ -71,3 +71,19 @@ def test_of_several_settings_the_best_counts_once_all_are_run(rows: dict[str, Ro
     known |= results(base, [0.6])
     told = {one.row.name: one for one in side_by_side([base, row], known)}
     assert verdict(told[row.name], told) == "no gain: -5.00 points"
+
+
+def test_a_gain_is_that_of_the_seeds_that_both_have(rows: dict[str, Row]) -> None:
+    base, row = rows["toy-iid-fedavg"], rows["toy-iid-fedprox"]
+    row = replace(row, settings=row.settings[:1])
+
+    def told(ours: list[list[float]], theirs: list[list[float]]) -> str:
+        known = results(base, *theirs) | results(row, *ours)
+        by_name = {one.row.name: one for one in side_by_side([base, row], known)}
+        return verdict(by_name[row.name], by_name)
+
+    assert told([[0.5], [0.7]], [[0.4], [0.5], [0.9]]) == "gains 15.00 points (+10.00 +20.00 by seed)"
+    assert told([[0.5], [0.4]], [[0.4], [0.6]]) == "no gain: -5.00 points (+10.00 -20.00 by seed)"
+    only_later = {name: one for name, one in results(base, [0.4], [0.5]).items() if one.seed == base.seed + 1}
+    by_name = {one.row.name: one for one in side_by_side([base, row], only_later | results(row, [0.5]))}
+    assert verdict(by_name[row.name], by_name) == "no seed that FedAvg has as well"
