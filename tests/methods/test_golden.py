@@ -1,8 +1,8 @@
 """One golden short run per base: three rounds with a fixed seed must keep giving the recorded figures.
 
 Tolerance: 2e-3 absolute on accuracy and loss, 1e-3 relative on the model's norm; other processors round differently. FedDecorr runs with a tenth
-of its weight: with all of it, rounding alone moves the accuracy of so small a run by two points from one processor to another, so that those
-figures are recorded for each processor.
+of its weight: with all of it, rounding alone moves the accuracy of so small a run by two points from one processor to another, so that it is held
+to these figures after one round, and loosely after three.
 After a deliberate change: `FEDLOOM_GOLDEN=write .venv/bin/pytest tests/methods/test_golden.py`, and say why in the commit.
 """
 
@@ -12,16 +12,16 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from fl_strategies.recipes import BASES
 from simulation import run
-from simulation.reproduce.kept_results import processor
 
 FILE = Path(__file__).with_name("golden.json")
-BY_PROCESSOR = Path(__file__).with_name("golden_feddecorr.json")
+FEDDECORR = Path(__file__).with_name("golden_feddecorr.json")
 CONFIG = {
     "dataset": "digits",
     "model": "mlp:32",
@@ -41,7 +41,7 @@ CONFIG = {
 OWN = {"feddecorr": {"decorr.lam": 0.01}}
 
 
-def figures(base: str, folder: Path, own: Mapping[str, float]) -> dict[str, float]:
+def figures(base: str, folder: Path, own: Mapping[str, Any]) -> dict[str, float]:
     result = run({**CONFIG, **own, "strategy": base, "out": str(folder)})
     last = result.metrics[-1]
     norm = float(
@@ -70,13 +70,10 @@ def agree(now: Mapping[str, float], recorded: Mapping[str, float], near: float =
         assert now[key] == pytest.approx(value, rel=near / 2, abs=0 if key == "norm" else near), key
 
 
-def test_feddecorr_with_all_of_its_weight_gives_what_this_processor_gave(tmp_path: Path) -> None:
-    now = figures("feddecorr", tmp_path / "run", {})
-    rows = json.loads(BY_PROCESSOR.read_text())
-    if processor() in rows:
-        agree(now, rows[processor()])
-    else:
-        agree(now, rows["AMD EPYC"], near=0.05)
+@pytest.mark.parametrize(("rounds", "near"), [(1, 2e-3), (3, 0.05)])
+def test_feddecorr_with_all_of_its_weight(rounds: int, near: float, tmp_path: Path) -> None:
+    now = figures("feddecorr", tmp_path / "run", {"rounds": rounds})
+    agree(now, json.loads(FEDDECORR.read_text())[str(rounds)], near)
 
 
 def test_different_methods_have_different_figures() -> None:
