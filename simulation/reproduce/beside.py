@@ -100,7 +100,7 @@ def as_csv(rows: Sequence[Ours]) -> str:
 
 
 def as_page(rows: Sequence[Ours]) -> str:
-    """The table, and one section of curves for each data set and split that has runs."""
+    """The rows that have runs, and one section of curves for each of their data sets and splits."""
     panels = []
     for table, data in dict.fromkeys((one.row.table, one.row.data) for one in rows if one.results):
         own = [one for one in rows if (one.row.table, one.row.data) == (table, data)]
@@ -117,13 +117,18 @@ def as_page(rows: Sequence[Ours]) -> str:
         panels.append(
             (data, Panel(caption, {score: figure for score, figure in figures.items() if figure is not None}))
         )
+    run = [row for row, one in zip(cells(rows), rows, strict=True) if one.results] or cells(rows)
+    missing = len(rows) - len(run)
+    others = (
+        f" {missing} other row{'s are' if missing > 1 else ' is'} not run; {MARKDOWN} beside this page has all of them."
+    )
     return filled(
         panels,
         title="Published figures, and ours",
-        headings=HEADINGS,
-        rows=cells(rows),
+        headings=HEADINGS[1:],  # a page has no room for what a row is called, and nobody can paste it there
+        rows=[row[1:] for row in run],
         rows_caption="Ours is the mean over seeds, beside it the sample standard deviation. Within or outside is by each row's own "
-        "tolerance; the difference is in brackets.",
+        f"tolerance; the difference is in brackets, or for a gain that of each seed.{others if missing else ''}",
     )
 
 

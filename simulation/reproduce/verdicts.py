@@ -119,7 +119,7 @@ def gained(by_seed: Sequence[float], base: str) -> str:
     if not by_seed:
         return f"no seed that {base} has as well"
     gain = statistics.fmean(by_seed)
-    each = f" ({' '.join(f'{one:+.2f}' for one in by_seed)} by seed)" if len(by_seed) > 1 else ""
+    each = f" ({' '.join(f'{one:+.1f}' for one in by_seed)})" if len(by_seed) > 1 else ""
     return f"gains {gain:.2f} points{each}" if gain > 0 else f"no gain: {gain:+.2f} points{each}"
 
 

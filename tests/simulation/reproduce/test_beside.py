@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fl_config.errors import ConfigError
-from simulation.reproduce.beside import BEGIN, CSV, END, MARKDOWN, PAGE, as_markdown, put_into, write_all
+from simulation.reproduce.beside import BEGIN, CSV, END, MARKDOWN, PAGE, as_markdown, as_page, put_into, write_all
 from simulation.reproduce.kept_results import Result, run_name
 from simulation.reproduce.published import read_tables
 from simulation.reproduce.verdicts import Ours, side_by_side
@@ -44,6 +44,13 @@ def test_the_three_forms_say_the_same(rows: list[Ours], tmp_path: Path) -> None:
         and "cohort/accuracy" in told
         and "Configuration</h2>" not in told
     )
+
+
+def test_the_page_shows_what_is_run_and_counts_the_rest(rows: list[Ours]) -> None:
+    told = as_page(rows)
+    assert "FedProx, best mu</td>" not in told and "1 other row is not run" in told
+    nothing = as_page([Ours(one.row) for one in rows])
+    assert "FedProx, best mu</td>" in nothing and "not run; published.md" not in nothing
 
 
 def test_the_table_of_a_file_is_replaced_between_its_marks(rows: list[Ours], tmp_path: Path) -> None:

@@ -82,8 +82,8 @@ def test_a_gain_is_that_of_the_seeds_that_both_have(rows: dict[str, Row]) -> Non
         by_name = {one.row.name: one for one in side_by_side([base, row], known)}
         return verdict(by_name[row.name], by_name)
 
-    assert told([[0.5], [0.7]], [[0.4], [0.5], [0.9]]) == "gains 15.00 points (+10.00 +20.00 by seed)"
-    assert told([[0.5], [0.4]], [[0.4], [0.6]]) == "no gain: -5.00 points (+10.00 -20.00 by seed)"
+    assert told([[0.5], [0.7]], [[0.4], [0.5], [0.9]]) == "gains 15.00 points (+10.0 +20.0)"
+    assert told([[0.5], [0.4]], [[0.4], [0.6]]) == "no gain: -5.00 points (+10.0 -20.0)"
     only_later = {name: one for name, one in results(base, [0.4], [0.5]).items() if one.seed == base.seed + 1}
     by_name = {one.row.name: one for one in side_by_side([base, row], only_later | results(row, [0.5]))}
     assert verdict(by_name[row.name], by_name) == "no seed that FedAvg has as well"
