@@ -6,6 +6,7 @@ data set. Only the ports are free ones of the loopback.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -129,13 +130,26 @@ def await_group(leader: int) -> None:
     The moment is counted from the leader's end: the last of its group deletes what they had for the time being, and nobody else will.
     """
     deadline = time.monotonic() + LAST_WORDS
+    while goes_on(leader):
+        if time.monotonic() > deadline:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(leader, signal.SIGKILL)
+            return
+        time.sleep(PAUSE)
+
+
+def goes_on(group: int) -> bool:
+    """Whether anybody of the group is alive; those that ended and that nobody asks for, as in a container without an init, are not."""
     try:
-        while time.monotonic() < deadline:
-            os.killpg(leader, 0)
-            time.sleep(PAUSE)
-        os.killpg(leader, signal.SIGKILL)
+        os.killpg(group, 0)
     except ProcessLookupError:
-        return
+        return False
+    states = []
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has just ended
+            state, _, its_group, *_ = file.read_text().rpartition(")")[2].split()
+            states += [state] if int(its_group) == group else []
+    return not states or any(state != "Z" for state in states)
 
 
 def new_lines(path: Path, seen: int) -> Iterator[Mapping[str, Any]]:

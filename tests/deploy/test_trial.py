@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.trial import Trial
+from deploy.trial import Trial, goes_on
 from tests.deploy.federation import PATIENCE, alive, processes_of, tree_of
 
 
@@ -115,6 +115,22 @@ def test_one_that_must_be_killed_leaves_nothing_either(tmp_path: Path, monkeypat
     assert slow.returncode == -signal.SIGKILL
     assert not (tmp_path / "passing").exists()
     assert not trial.processes
+
+
+def test_who_has_ended_and_is_not_asked_for_holds_nobody_up() -> None:
+    started = [
+        subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True) for _ in "ab"
+    ]
+    assert [goes_on(one.pid) for one in started] == [True, True]
+    started[0].kill()
+    deadline = time.monotonic() + PATIENCE
+    while alive({started[0].pid}) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.killpg(started[0].pid, 0)  # it is still listed, because nobody has waited for it
+    assert [goes_on(one.pid) for one in started] == [False, True]
+    for one in started:
+        one.communicate()
+    assert [goes_on(one.pid) for one in started] == [False, False]
 
 
 def test_what_cannot_run_is_told_before_anything_starts(folder: Path) -> None:
