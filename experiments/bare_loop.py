@@ -32,6 +32,7 @@ from simulation.reproduce.kept_results import origin, read_results
 
 KEPT = Path("experiments/bare")
 LEAST = 10  # samples of a client
+SHOWN = (1, 2, 3, 5, 10, 20, 30, 40, 50)  # rounds
 State = dict[str, torch.Tensor]
 
 
@@ -152,7 +153,7 @@ def measure(setting: Setting, count: int, workers: int) -> None:
 
 
 def compared(kept: Sequence[Path], results: Path) -> str:
-    """Accuracies in % of bare loops and of our run on the same split, as far as both have rounds."""
+    """Accuracies in % of bare loops and of our runs on the same split, after the same rounds."""
     ours = {
         (one.setting.get("dataset", "fashion-mnist"), one.seed): one.curves["global/accuracy"]
         for one in read_results(results).values()
@@ -161,16 +162,14 @@ def compared(kept: Sequence[Path], results: Path) -> str:
     rows = []
     for path in kept:
         result = json.loads(path.read_text())
-        bare, setting = result["accuracy"], result["setting"]
-        curve = ours[setting["dataset"], setting["seed"]]
-        shown = [number for number in (1, 2, 3, 5, 10, 20, 30, 40, 50) if number < len(bare)]
-        rows += [
-            [path.stem, "bare loop", *(f"{100 * bare[number]:.2f}" for number in shown)],
-            [path.stem, "ours", *(f"{100 * curve[number]:.2f}" for number in shown)],
-        ]
-    width = max(map(len, rows))
-    heads = ["run", "by", *map(str, (1, 2, 3, 5, 10, 20, 30, 40, 50))][:width]
-    return markdown(heads, [[*row, *["-"] * (width - len(row))] for row in rows])
+        bare = dict(enumerate(result["accuracy"]))
+        for name, curve in (
+            ("bare loop", bare),
+            ("ours", ours[result["setting"]["dataset"], result["setting"]["seed"]]),
+        ):
+            shown = [f"{100 * curve[number]:.2f}" if number in bare else "-" for number in SHOWN]
+            rows.append([path.stem, name, *shown])
+    return markdown(["run", "by", *map(str, SHOWN)], rows)
 
 
 def main() -> None:
