@@ -4,8 +4,9 @@
     python -m experiments.bare_loop --orders own --rounds 50      its own: what another draw of both gives on the same split
     python -m experiments.bare_loop --compare                     what is there, beside the kept results of `fedloom reproduce`
 
-The split is drawn here once more, from its description; pixels / 255, network, optimizer and average are PyTorch's own. Only the arrays of the
-data set are read by our code. Results are JSON files in `experiments/bare/`.
+The split is drawn here once more, from its description; optimizer and average are PyTorch's own, and the network is the bench's, written out in
+plain PyTorch. Our code reads the arrays of the data set and, for `--orders ours`, gives the initial model and the seeds of the batches. Results are
+JSON files in `experiments/bare/`.
 """
 
 from __future__ import annotations
@@ -72,13 +73,12 @@ def split(labels: np.ndarray, clients: int, beta: float, seed: int) -> list[np.n
 
 
 def first_state(setting: Setting) -> State:
-    model = plain_model("lenet")
     if setting.orders == "own":
         torch.manual_seed(setting.seed)
-        return {name: value.clone() for name, value in plain_model("lenet").state_dict().items()}
+        return plain_model("lenet").state_dict()
     config = options({"model": "lenet", "dataset": setting.dataset, "seed": setting.seed})
     arrays = initial_state(model_spec(config, load(setting.dataset), projection=0)).values()
-    return dict(zip(model.state_dict(), (torch.tensor(array) for array in arrays), strict=True))
+    return dict(zip(plain_model("lenet").state_dict(), (torch.tensor(array) for array in arrays), strict=True))
 
 
 def order(setting: Setting, round: int, client: int) -> torch.Generator:
