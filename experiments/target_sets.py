@@ -50,7 +50,7 @@ def usual_targets(plan: Plan, data: Dataset) -> list[Target]:
 def odd_targets(data: Dataset, seed: int) -> list[Target]:
     """The held classes as they are, with strangers among them, strangers alone, and the held classes in other pictures."""
     x, y = np.asarray(data.x_test), np.asarray(data.y_test)
-    held = y < HELD
+    held, last = y < HELD, y >= HELD - 2
     noise = np.random.default_rng(seed).normal(0, 64, x[held].shape)
     altered: dict[str, Callable[[Images], Images]] = {
         "upside down": lambda x: x[:, :, ::-1],
@@ -61,6 +61,7 @@ def odd_targets(data: Dataset, seed: int) -> list[Target]:
     return [
         Target("held", x[held], y[held], data),
         Target("a fifth unseen", x, y, data),
+        Target("half unseen", x[last], y[last], data),
         Target("all unseen", x[~held], y[~held], data),
         *(Target(name, change(x[held]).astype(np.uint8), y[held], data) for name, change in altered.items()),
     ]

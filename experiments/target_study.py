@@ -35,7 +35,7 @@ from fl_models.spec import build_model, model_spec, outputs_of
 from fl_protocol.types import State
 from fl_strategies.round.cohort import Cohort, Population
 from fl_strategies.round.resources import ServerResources
-from fl_strategies.weighting.base import Weighed
+from fl_strategies.weighting.base import Metrics, Weighed
 from fl_strategies.weighting.ssa import Ssa, SsaParams
 from server_app import open_server
 from simulation import run
@@ -61,6 +61,7 @@ CASES[ODD] = {**FASHION, "partition": "pairs", "clients": HELD // 2}
 LAST = 5  # rounds at the end in which shares are learned; views in the last one only, as they take longest
 EVERY_ROUND, EVERY_TARGETS, WARM = "every-round", (0, 1), 2
 SHARES, VIEWS = SsaParams(criterion="shares"), SsaParams()
+ALWAYS = SsaParams(criterion="shares", shares_trust=0.0)  # also where the residual says that shares mean nothing
 
 
 def options(case: str, seed: int, work: Path) -> dict[str, Any]:
@@ -100,12 +101,19 @@ def recorded(path: Path) -> Cohort:
 def look(target: Target, cohort: Cohort, server: ServerResources, both: bool) -> dict[str, Any]:
     """What each criterion makes of a target in one round, by the code that a run uses (`Ssa.customised`)."""
     told: dict[str, Any] = {"fedavg": target.accuracy(cohort, server, cohort.share)}
-    for name, rule in ({"shares": Ssa(SHARES)} | ({"views": Ssa(VIEWS)} if both else {})).items():
-        weights, _, metrics = rule.customised(cohort, {}, server)
+
+    def ask(name: str, options: SsaParams) -> Metrics:
+        weights, _, metrics = Ssa(options).customised(cohort, {}, server)
         first = cohort.ids[int(np.argmax(weights))]
-        told |= {name: target.accuracy(cohort, server, weights), f"{name}_first": first}
-        if name == "shares":
-            told["residual"] = round(float(metrics["ssa/shares_residual"]), 4)
+        told.update({name: target.accuracy(cohort, server, weights), f"{name}_first": first})
+        return metrics
+
+    metrics = ask("shares", SHARES)
+    told |= {name: float(metrics[f"ssa/shares_{name}"]) for name in ("residual", "noise")}
+    if "ssa/loss_shares" not in metrics:
+        ask("always", ALWAYS)
+    if both:
+        ask("views", VIEWS)
     return {key: round(value, 4) if isinstance(value, float) else value for key, value in told.items()}
 
 
@@ -180,12 +188,15 @@ def table() -> str:
         for kind in dict.fromkeys("skew" if spec.startswith("skew") else spec for spec, _ in last):
             chosen = [(spec, found) for spec, found in last if spec.startswith(kind)]
             means = [
-                f"{100 * np.mean([found[key] for _, found in chosen]):.1f}" for key in ("fedavg", "views", "shares")
+                f"{100 * np.mean([found.get(key, found['shares']) for _, found in chosen]):.1f}"
+                for key in ("fedavg", "views", "always", "shares")
             ]
             worst = min(100 * (found["shares"] - found["fedavg"]) for _, found in chosen)
             residual = max(found["residual"] for _, found in chosen)
             rows.append([case, kind, len(runs), *means, f"{worst:+.1f}", *first(case, kind, chosen), f"{residual:.2f}"])
-    heads = "case;target;seeds;FedAvg;views;shares;worst gain;views first;shares first;residual".split(";")
+    heads = "case;target;seeds;FedAvg;views;shares always;shares;worst gain;views first;shares first;residual".split(
+        ";"
+    )
     steady = []
     for each in results(EVERY_ROUND):
         curve = 100 * np.array(each["accuracy"][WARM:])

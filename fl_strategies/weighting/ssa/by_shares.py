@@ -1,7 +1,8 @@
 """FedSSA by class shares in one round: the clients' sums, the target's shares from them, and the weights that predict these.
 
 Why beside the paper's criterion: that one sees confidence and consistency alone, and a client whose classes are easy is sure of
-everything. It assumes label shift; the residual of the shares' fit is recorded, and a large one is told.
+everything. It assumes label shift: where no mixture of the clients' classes looks like the target, the shares mean nothing, the round is
+weighted by size and the user is told.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from fl_protocol.fixed_point import from_fixed
 from fl_protocol.types import State
 from fl_strategies.round.cohort import Cohort
 from fl_strategies.round.resources import ServerResources
-from fl_strategies.weighting.base import Metrics, Weighed, Weights
+from fl_strategies.weighting.base import Metrics, Weights
 from fl_strategies.weighting.ssa.learning import starting_logits
 from fl_strategies.weighting.ssa.loss import log_softmax
 from fl_strategies.weighting.ssa.mixing import (
@@ -37,7 +38,7 @@ from fl_strategies.weighting.ssa.views import FORWARD_BATCH, client_views, over_
 
 SUMS = "class_features"  # what clients sum (clients/answers/class_features.py)
 SHARES, MASS = "shares", "shares_mass"  # the running average, and how much evidence is in it
-LARGE = 1.0  # a residual of one standard deviation of the target's own features
+LARGE = 1.0  # an excess of one standard deviation of the target's own features, told also where it is not acted upon
 
 log = logging.getLogger("fedloom")
 
@@ -53,18 +54,23 @@ class ByShares:
 
     def weigh(
         self, cohort: Cohort, state: State, server: ServerResources, init: Weights, last: Weights
-    ) -> Weighed | None:
-        """w over the cohort; None where there is no sum to learn from. `init` and `last` are weights to start from."""
+    ) -> tuple[Weights | None, State, Metrics]:
+        """w over the cohort, None where the round must be weighted by size. `init` and `last` are weights to start from."""
         if SUMS not in cohort.sums:
-            return None
+            log.warning("FedSSA has no sums of the clients' features in round %d: weighting by size.", cohort.round)
+            return None, state, {}
         options, started = self.options, time.perf_counter()
         asked = client_views("FedSSA", cohort, server, options.shares_target)
         logits = asked.plain()
         usable = usable_clients(logits, "FedSSA", cohort)
         if not usable.any():
-            return None
+            log.warning("FedSSA finds no client with finite outputs in round %d: weighting by size.", cohort.round)
+            return None, state, {}
         wide = client_views("FedSSA", cohort, server, options.shares_fit)
         fit = self.fit(cohort, server, wide.target, wide.index, logits.shape[-1])
+        fitted: Metrics = {"ssa/shares_residual": fit.residual, "ssa/shares_noise": fit.noise}
+        if not self._trusted(fit, cohort.round):
+            return None, state, {"ssa/shares": fit.shares.tolist(), **fitted, "ssa/weights": cohort.share.tolist()}
         shares, state = self._averaged(fit.shares, state)
         seconds = time.perf_counter() - started
         updates = [update for update, sane in zip(cohort.updates, usable, strict=True) if sane]
@@ -74,7 +80,7 @@ class ByShares:
         log_shares = log_shares_of(shares, server.device)
         metrics: Metrics = {
             "ssa/shares": shares.tolist(),
-            "ssa/shares_residual": fit.residual,
+            **fitted,
             "ssa/loss_shares": mixture.loss(learned, log_shares),
             "ssa/loss_we": entropy_term(learned),
             "ssa/seconds_forward": seconds,
@@ -96,16 +102,24 @@ class ByShares:
             )
         counts = total[:classes].astype(np.float64)
         sums = from_fixed(total[classes:]).reshape(classes, -1)
-        fit = fit_shares(sums / np.maximum(counts, 1.0)[:, None], counts, phi, self.options.shares_prior)
-        if fit.residual > LARGE and not self.told:
+        return fit_shares(sums / np.maximum(counts, 1.0)[:, None], counts, phi, self.options.shares_prior)
+
+    def _trusted(self, fit: Fit, round: int) -> bool:
+        """Whether the shares may decide; the first time that the target looks strange, the log says so and what follows."""
+        trust = self.options.shares_trust
+        strange = fit.excess > (trust or LARGE)
+        if strange and not self.told:
             self.told = True
             log.warning(
                 "FedSSA: no mixture of the clients' classes looks like the target (round %d: its mean features are %.1f standard "
-                "deviations away, ssa/shares_residual): another domain, or a class that no client has? The weights may be wrong.",
-                cohort.round,
+                "deviations away, ssa/shares_residual): another domain, or a class that no client of the round has? %s",
+                round,
                 fit.residual,
+                f"Rounds in which it is more than {trust:g} away are weighted by size (ssa.shares_trust)."
+                if trust
+                else "The weights may be wrong.",
             )
-        return fit
+        return not (strange and trust)
 
     def _learn(
         self, mixture: Mixture, cohort: Cohort, shares: Weights, init: Weights, last: Weights, seed: int

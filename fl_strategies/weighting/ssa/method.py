@@ -174,11 +174,9 @@ class Ssa(Weighting):
         last = recall(state, LAST, cohort, 0.0)
         best = self._by_shares.best
         init = cohort.share if best else np.exp(log_softmax(self._start(cohort, state, everybody)))
-        found = self._by_shares.weigh(cohort, state, server, init, last[rows])
-        if found is None:
-            log.warning("FedSSA cannot learn by class shares in round %d: weighting by size.", cohort.round)
-            return cohort.share, state, {}
-        learned, state, metrics = found
+        learned, state, metrics = self._by_shares.weigh(cohort, state, server, init, last[rows])
+        if learned is None:
+            return cohort.share, state, metrics
         if best:
             last[rows] = learned
             state = {**state, LAST: last}

@@ -24,6 +24,7 @@ OF_SHARES = (
     "shares_samples",
     "shares_prior",
     "shares_fit",
+    "shares_trust",
     "shares_average",
     "starts",
     "shares_lr",
@@ -85,6 +86,12 @@ class SsaParams(Params):
         default=20_000,
         ge=0,
         description="Target samples whose mean features tell the shares, drawn by seed and round; 0: all.",
+    )
+    shares_trust: float = Field(
+        default=1.0,
+        ge=0,
+        description="How far the target's mean features may be from what the shares predict, beyond chance, in its standard "
+        "deviations; rounds above it are weighted by size; 0: none is.",
     )
     shares_average: float = Field(
         default=0.8,

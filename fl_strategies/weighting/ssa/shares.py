@@ -6,7 +6,10 @@ With M_c the mean feature of class c over all clients, n_c its count, phi the fe
 The problem is convex. The prior decides where the means cannot tell classes apart, and keeps the noise of a few thousand samples from
 driving rare classes to 0, which the divergence of `mixing.py` would punish most; with prior -> 0 and one-hot features, q is exactly
 the target's shares. Classes that nobody has (n_c = 0) get 0. It assumes that a class looks the same at the clients and in the target:
-where it does not, no mixture of the class means meets m, and the residual |S^(-1/2) (sum_c q_c M_c - m)| is large.
+where it does not, no mixture of the class means meets m, and the residual |S^(-1/2) (sum_c q_c M_c - m)| is large. Chance alone leaves
+    noise^2 = V (1 / N + sum_c q_c^2 / n_c),   V = N / (N - 1) mean of t / (1 - t / (N - 1)),   t = (phi - m)^T S^(-1) (phi - m)
+of its square, from N samples of the target and n_c of each class, taken to vary within a class as much as the target does. V is the mean
+squared distance of a sample from m where S is of the other samples, so that few of them in many dimensions are not thought precise.
 """
 
 from __future__ import annotations
@@ -26,10 +29,19 @@ NEAR, STEPS, HALVINGS = 1e-14, 100, 40  # NEAR: a gain that the next step, being
 
 
 class Fit(NamedTuple):
-    """The estimated shares, and how far the features that they predict are from the target's: in its own standard deviations."""
+    """The estimated shares, how far the features that they predict are from the target's, and how much of that is chance.
+
+    Both distances are in the standard deviations of the target's own features.
+    """
 
     shares: Array
     residual: float
+    noise: float
+
+    @property
+    def excess(self) -> float:
+        """What chance does not explain of the residual: about 0 or below under label shift, however few the samples."""
+        return self.residual - self.noise
 
 
 def class_shares(
@@ -40,7 +52,7 @@ def class_shares(
 
 
 def fit_shares(class_means: ArrayLike, counts: ArrayLike, target_features: ArrayLike, prior: float = 0.03) -> Fit:
-    """The same with the residual of the fit."""
+    """The same with the residual of the fit, and its noise."""
     means, n, phi = (np.asarray(given, dtype=np.float64) for given in (class_means, counts, target_features))
     _check(means, n, phi, prior)
     known = n > 0
@@ -52,7 +64,8 @@ def fit_shares(class_means: ArrayLike, counts: ArrayLike, target_features: Array
     shares = np.zeros(len(n))
     shares[known] = _solve(design, goal, n[known] / n.sum(), prior)
     miss = design @ shares[known] - goal
-    return Fit(shares, float(np.sqrt(miss @ miss)))
+    noise = np.sqrt(_variation(phi, factor) * (1 / len(phi) + (shares[known] ** 2 / n[known]).sum()))
+    return Fit(shares, float(np.sqrt(miss @ miss)), round(float(noise), DIGITS))
 
 
 def _spread(phi: Array) -> Array:
@@ -61,6 +74,13 @@ def _spread(phi: Array) -> Array:
     covariance = np.einsum("nf,ng->fg", centred, centred, optimize=True) / len(phi)
     scale = np.trace(covariance) / width
     return np.linalg.cholesky(covariance + (RIDGE * scale if scale > 0 else 1.0) * np.eye(width))
+
+
+def _variation(phi: Array, factor: Array) -> float:
+    """V of the equations above; 0 where there is one sample."""
+    others = max(len(phi) - 1, 1)
+    t = (np.linalg.solve(factor, (phi - phi.mean(axis=0)).T) ** 2).sum(axis=0)
+    return float(len(phi) / others * (t / (1 - t / others)).mean())
 
 
 def _solve(design: Array, goal: Array, anchor: Array, prior: float) -> Array:

@@ -131,15 +131,36 @@ def test_without_a_sum_it_weighs_by_size(caplog: pytest.LogCaptureFixture) -> No
     assert "weighting by size" in caplog.text
 
 
-def test_a_large_residual_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    weighting, strange = shares(), server([0, 1, 2] * 20)
-    assert strange.target is not None
-    shifted = replace(strange, target=cast(Any, Vectors(strange.target.x + 10.0)))
+def strange() -> ServerResources:
+    """Features that no client's class has."""
+    usual = server([0, 1, 2] * 20)
+    assert usual.target is not None
+    return replace(usual, target=cast(Any, Vectors(usual.target.x + 10.0)))
+
+
+def test_a_target_unlike_all_classes_is_weighted_by_size_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    weighting, sizes = shares(mode="every_round"), np.array([10.0, 30.0, 60.0])
+    _, state, _ = weighting.customised(cohort(SURE, RIGHT, BLANK), {}, TARGET)
     with caplog.at_level(logging.WARNING, logger="fedloom"):
-        for round in (1, 2):
-            _, _, metrics = weighting.customised(cohort(SURE, RIGHT, BLANK, round=round), {}, shifted)
+        for round in (2, 3):
+            odd = replace(cohort(SURE, RIGHT, BLANK, round=round), sizes=sizes)
+            weights, following, metrics = weighting.customised(odd, state, strange())
+            np.testing.assert_allclose(weights, [0.1, 0.3, 0.6])
+            assert following is state  # shares that mean nothing do not enter the average
     assert metrics["ssa/shares_residual"] > 1
+    assert metrics["ssa/weights"] == weights.tolist()
     assert caplog.text.count("no mixture of the clients' classes looks like the target") == 1
+    assert "more than 1 away are weighted by size (ssa.shares_trust)" in caplog.text
+
+
+def test_trust_may_be_widened_or_given_to_every_fit(caplog: pytest.LogCaptureFixture) -> None:
+    odd = cohort(SURE, RIGHT, BLANK)
+    _, _, metrics = shares(shares_trust=1e6).customised(odd, {}, strange())
+    assert "ssa/loss_shares" in metrics
+    assert caplog.text == ""
+    _, _, metrics = shares(shares_trust=0.0).customised(odd, {}, strange())
+    assert "ssa/loss_shares" in metrics
+    assert "The weights may be wrong." in caplog.text
 
 
 def test_sums_of_another_model_are_a_sentence() -> None:

@@ -60,6 +60,35 @@ def test_classes_that_nobody_has_get_nothing_and_the_residual_tells_of_them() ->
     assert class_shares([[1.0], [0.0]], [4, 0], [[1.0]]).tolist() == [1.0, 0.0]  # one class, features that do not vary
 
 
+def test_noise_by_hand() -> None:
+    """S = 1.1 * 3/16 and distances of 3/4, 1/4, 1/4, 1/4; q of a huge prior is n / sum n = (1/4, 3/4)."""
+    fit = fit_shares([[0.0], [1.0]], [5, 15], [[0.0], [1.0], [1.0], [1.0]], prior=1e9)
+    np.testing.assert_allclose(fit.shares, [0.25, 0.75], atol=1e-6)
+    far, near = (9 / 16) / (1.1 * 3 / 16), (1 / 16) / (1.1 * 3 / 16)
+    variation = 4 / 3 * (far / (1 - far / 3) + 3 * near / (1 - near / 3)) / 4
+    assert fit.noise**2 == pytest.approx(variation * (1 / 4 + 0.25**2 / 5 + 0.75**2 / 15), abs=1e-6)
+    assert fit_shares([[1.0]], [3], [[1.0], [1.0]]).noise == 0  # features that do not vary
+    assert fit_shares([[1.0]], [3], [[7.0]]).noise == 0  # one sample, from which nothing is known of their spread
+
+
+def test_a_small_target_is_not_taken_for_a_strange_one() -> None:
+    """Forty samples in 64 dimensions leave a residual far above 1 by chance; another domain is told from them all the same."""
+    generator = np.random.default_rng(3)
+    centres = generator.normal(size=(3, 64))
+
+    def drawn(classes: np.ndarray) -> np.ndarray:
+        return centres[classes] + 2 * generator.normal(size=(len(classes), 64))
+
+    labels = np.repeat(np.arange(3), 500)
+    features = drawn(labels)
+    means = np.stack([features[labels == c].mean(axis=0) for c in range(3)])
+    fits = [fit_shares(means, [500] * 3, drawn(generator.choice(3, 40))) for _ in range(50)]
+    assert min(fit.residual for fit in fits) > 1.5
+    assert max(fit.excess for fit in fits) < 0.7
+    moved = fit_shares(means, [500] * 3, drawn(generator.choice(3, 40)) + 1)
+    assert moved.excess > 3
+
+
 def test_far_classes_do_not_break_it() -> None:
     """Shares far below the smallest float, at the least prior."""
     q = class_shares([[0.0], [1.0], [1e6]], [1, 1, 1], [[0.0], [0.001]], prior=1e-9)
