@@ -57,9 +57,8 @@ def fit_shares(class_means: ArrayLike, counts: ArrayLike, target_features: Array
     _check(means, n, phi, prior)
     known = n > 0
     factor = _spread(phi)
-    design: Array = np.linalg.solve(factor, means[known].T).astype(
-        np.float64
-    )  # S^(-1/2) M up to a rotation, which norms do not see
+    # S^(-1/2) M up to a rotation, which norms do not see
+    design: Array = np.linalg.solve(factor, means[known].T).astype(np.float64)
     goal: Array = np.linalg.solve(factor, phi.mean(axis=0)).astype(np.float64)
     shares = np.zeros(len(n))
     shares[known] = _solve(design, goal, n[known] / n.sum(), prior)
