@@ -184,6 +184,7 @@ def table() -> str:
     rows = []
     for case in CASES:
         runs = list(results(case))
+        looks = [(spec, found) for each in runs for asked in each["rounds"].values() for spec, found in asked.items()]
         last = [(spec, found) for each in runs for spec, found in list(each["rounds"].values())[-1].items()]
         for kind in dict.fromkeys("skew" if spec.startswith("skew") else spec for spec, _ in last):
             chosen = [(spec, found) for spec, found in last if spec.startswith(kind)]
@@ -191,12 +192,15 @@ def table() -> str:
                 f"{100 * np.mean([found.get(key, found['shares']) for _, found in chosen]):.1f}"
                 for key in ("fedavg", "views", "always", "shares")
             ]
-            worst = min(100 * (found["shares"] - found["fedavg"]) for _, found in chosen)
+            worst = [
+                f"{min(100 * (found['shares'] - found['fedavg']) for spec, found in some if spec.startswith(kind)):+.1f}"
+                for some in (last, looks)
+            ]
             residual = max(found["residual"] for _, found in chosen)
-            rows.append([case, kind, len(runs), *means, f"{worst:+.1f}", *first(case, kind, chosen), f"{residual:.2f}"])
-    heads = "case;target;seeds;FedAvg;views;shares always;shares;worst gain;views first;shares first;residual".split(
-        ";"
-    )
+            rows.append([case, kind, len(runs), *means, *worst, *first(case, kind, chosen), f"{residual:.2f}"])
+    heads = (
+        "case;target;seeds;FedAvg;views;shares always;shares;worst gain;in any round;views first;shares first;residual"
+    ).split(";")
     steady = []
     for each in results(EVERY_ROUND):
         curve = 100 * np.array(each["accuracy"][WARM:])
