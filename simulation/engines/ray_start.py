@@ -29,6 +29,9 @@ KNOCK = 10.0  # seconds in which the machine of a cluster's address must answer
 # Processes of a Ray head that a simulation on one machine has no use for (autoscaler, dashboard, forwarding of logs). Starting each
 # keeps one core busy for about a second, which on two cores is a good part of the time to the first round.
 UNUSED = ("start_monitor", "start_api_server", "start_log_monitor")
+QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "error", "configure_logging": False}
+
+log = logging.getLogger("fedloom")
 
 
 class RayStart:
@@ -121,24 +124,39 @@ def start_ray(address: str, cores: int) -> None:
     import ray
 
     logging.getLogger("ray").setLevel(logging.ERROR)
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error", "configure_logging": False}
     if not address:
-        with _lean():
-            local: dict[str, Any] = {
-                "include_dashboard": False,
-                "object_store_memory": OBJECT_STORE,
-                "_system_config": {**INLINE, **NICENESS},
-            }
-            ray.init("local", num_cpus=cores, **local, **quiet)
+        start_local(cores)
         return
     try:
         _knock(address)
-        ray.init(address=address, **quiet)
+        ray.init(address=address, **QUIET)
     except (OSError, ValueError, RuntimeError) as error:
         raise ConfigError(
             f"No Ray cluster answers at {address!r} ({error}): "
             "give --ray-address the address that `ray start --head` printed."
         ) from None
+
+
+def start_local(cores: int, **more: Any) -> None:
+    """Start Ray here, at the second try if need be.
+
+    A process of Ray may die at its birth: two of those that one start forked were seen to end by signal 6 before they had opened their
+    logs, and never again. Ray waits for them half a minute and gives up.
+    """
+    import ray
+
+    local: dict[str, Any] = {
+        "include_dashboard": False,
+        "object_store_memory": OBJECT_STORE,
+        "_system_config": {**INLINE, **NICENESS},
+    }
+    with _lean():
+        try:
+            ray.init("local", num_cpus=cores, **{**local, **QUIET, **more})
+        except Exception as problem:
+            log.warning("Ray did not start (%s). Trying once more.", problem)
+            ray.shutdown()
+            ray.init("local", num_cpus=cores, **{**local, **QUIET, **more})
 
 
 def _knock(address: str) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import ray
 
+from simulation.engines.ray_start import start_local
 from simulation.runner import run
 
 pytestmark = pytest.mark.timeout(300)
@@ -19,14 +20,7 @@ RECIPES = ["fedavg", "scaffold", "fedssg+disco"]
 @pytest.fixture(scope="module")
 def running_ray() -> Iterator[None]:
     """A Ray that the runs find running, so that each starts quickly; and must leave running."""
-    ray.init(
-        "local",
-        num_cpus=2,
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level="error",
-        configure_logging=False,
-    )
+    start_local(2)
     yield
     ray.shutdown()
 

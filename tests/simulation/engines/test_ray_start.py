@@ -64,6 +64,28 @@ def test_what_goes_wrong_is_raised_where_it_is_waited_for(monkeypatch: pytest.Mo
     assert RayStart.begun is None  # so that the next run begins anew
 
 
+def test_a_start_that_fails_is_tried_once_more(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    starts: list[dict[str, Any]] = []
+    failing = 1
+
+    def init(address: str, **given: Any) -> None:
+        starts.append(given)
+        if len(starts) <= failing:
+            raise Exception(f"The node timed out, {len(starts)}.")  # of this very class
+
+    monkeypatch.setattr("ray.init", init)
+    ray_start.start_local(3, num_gpus=2)
+    assert len(starts) == 2 and starts[0] == starts[1]
+    assert (starts[1]["num_cpus"], starts[1]["num_gpus"]) == (3, 2)
+    assert "Ray did not start (The node timed out, 1.). Trying once more." in caplog.text
+    starts.clear()
+    failing = 2
+    with pytest.raises(Exception, match="The node timed out, 2"):
+        ray_start.start_local(3)
+
+
 def test_an_address_where_nobody_is_is_a_sentence_within_seconds() -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))  # taken, but nobody listens

@@ -13,6 +13,7 @@ import ray
 from flwr.app import MessageType
 
 from simulation.engines.ray_grid import RayGrid
+from simulation.engines.ray_start import start_local
 from tests.simulation.engines.gpu.declared_gpu_app import orders
 from tests.simulation.engines.obedient_app import answered, refused
 
@@ -25,8 +26,7 @@ def declared() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         patch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-        quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "error"}
-        ray.init("local", num_cpus=6, num_gpus=2, object_store_memory=100 * 2**20, **quiet)  # type: ignore[arg-type]
+        start_local(6, num_gpus=2, object_store_memory=100 * 2**20)
         yield
         ray.shutdown()  # type: ignore[no-untyped-call]
 
