@@ -187,14 +187,14 @@ def table() -> str:
         looks = [(spec, found) for each in runs for asked in each["rounds"].values() for spec, found in asked.items()]
         last = [(spec, found) for each in runs for spec, found in list(each["rounds"].values())[-1].items()]
         for kind in dict.fromkeys("skew" if spec.startswith("skew") else spec for spec, _ in last):
-            chosen = [(spec, found) for spec, found in last if spec.startswith(kind)]
+            chosen, every = ([look for look in some if look[0].startswith(kind)] for some in (last, looks))
             means = [
                 f"{100 * np.mean([found.get(key, found['shares']) for _, found in chosen]):.1f}"
                 for key in ("fedavg", "views", "always", "shares")
             ]
             worst = [
-                f"{min(100 * (found['shares'] - found['fedavg']) for spec, found in some if spec.startswith(kind)):+.1f}"
-                for some in (last, looks)
+                f"{min(100 * (found['shares'] - found['fedavg']) for _, found in some):+.1f}"
+                for some in (chosen, every)
             ]
             residual = max(found["residual"] for _, found in chosen)
             rows.append([case, kind, len(runs), *means, *worst, *first(case, kind, chosen), f"{residual:.2f}"])

@@ -145,18 +145,21 @@ def start_local(cores: int, **more: Any) -> None:
     """
     import ray
 
-    local: dict[str, Any] = {
+    given: dict[str, Any] = {
+        "num_cpus": cores,
         "include_dashboard": False,
         "object_store_memory": OBJECT_STORE,
         "_system_config": {**INLINE, **NICENESS},
+        **QUIET,
+        **more,
     }
     with _lean():
         try:
-            ray.init("local", num_cpus=cores, **{**local, **QUIET, **more})
+            ray.init("local", **given)
         except Exception as problem:
             log.warning("Ray did not start (%s). Trying once more.", problem)
             ray.shutdown()
-            ray.init("local", num_cpus=cores, **{**local, **QUIET, **more})
+            ray.init("local", **given)
 
 
 def _knock(address: str) -> None:

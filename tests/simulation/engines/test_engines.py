@@ -20,7 +20,7 @@ RECIPES = ["fedavg", "scaffold", "fedssg+disco"]
 @pytest.fixture(scope="module")
 def running_ray() -> Iterator[None]:
     """A Ray that the runs find running, so that each starts quickly; and must leave running."""
-    start_local(2)
+    start_local(2, _system_config={})  # as others start it: not with our settings
     yield
     ray.shutdown()
 
